@@ -1,0 +1,27 @@
+/* message.h: what libsp says on the program's stderr: at most one line per process and cause. */
+#ifndef SP__MESSAGE_H
+#define SP__MESSAGE_H
+
+enum sp__cause {
+    SP__SAY_ENVIRONMENT,
+    SP__SAY_SHM,
+    SP__SAY_RANK_IN_USE,
+    SP__SAY_RING,
+    SP__SAY_LANES,
+    SP__SAY_SPOOL,
+    SP__SAY_PUBLISH,
+    SP__SAY_NOTE,
+    SP__SAY_HDF5,
+    SP__SAY_THREADS,
+    SP__SAY_LATE,
+    SP__SAY_CAUSES /* how many */
+};
+
+/* "scope_profiler: <text>\n" in one write(2) of at most 1,024 bytes; nothing after the first for a cause. Leaves errno
+ * alone. Not async-signal-safe (formats). */
+__attribute__((format(printf, 2, 3))) void sp__say(enum sp__cause cause, const char *format, ...);
+
+/* Children of a fork may speak anew. */
+void sp__say_reset(void);
+
+#endif
