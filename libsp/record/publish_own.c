@@ -1,0 +1,121 @@
+/* publish_own.c: a program without spd writes its own .spt, from its own spool. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "names.h"
+#include "note.h"
+#include "own.h"
+#include "publish.h"
+#include "recording.h"
+#include "trace.h"
+
+static void say_failed(const struct sp_profiler *p, int error, const char *why)
+{
+    sp__say(SP__SAY_PUBLISH, "cannot write %s: %s%s%s; make its folder writable and call sp_finalize again, or get the "
+                             "profile with \"spctl merge %s\"; nothing is lost",
+            p->path, strerror(-error), why[0] ? ", " : "", why, p->settings.session);
+}
+
+/* The spool of the first consumer, if it was another, and ours. */
+static int open_recording(struct sp_profiler *p, struct sp__recording **ret, char why[256])
+{
+    char folder[SP__PATH_SIZE], named[SP__PATH_SIZE];
+    const struct sp__consumer *c = p->own.consumer;
+    const char *spools[2] = {c->spool.path, named};
+    memcpy(folder, p->path, sizeof folder);
+    folder[sp__base_name(p->path) - p->path] = '\0';
+    memcpy(named, p->header->spool, sizeof named);
+    named[sizeof named - 1] = '\0';
+    struct sp__recording_source source = {.spools = spools, .spool_count = 1, .scratch_dir = folder};
+    if (named[0] == '/' && strcmp(named, c->spool.path) != 0 && access(named, R_OK) == 0)
+        source.spool_count = 2;
+    return sp__recording_create(ret, &source, why);
+}
+
+static void write_note(struct sp_profiler *p, const struct sp__recording *recording, bool final)
+{
+    char path[SP__PATH_SIZE + 256], stem[96];
+    if (p->own.beside_output)
+        return; /* there is no data folder to look in */
+    sp__incarnation_stem(&p->identity, stem);
+    (void)snprintf(path, sizeof path, "%s/%s/%s" SP__NOTE_SUFFIX, p->own.folder, p->settings.session, stem);
+    int error = sp__note_write(path, recording, p->path, "spt", final);
+    if (error)
+        sp__say(SP__SAY_NOTE, "cannot write %s: %s; \"spctl merge %s\" will not find rank %d, merge its file %s by name",
+                path, strerror(-error), p->settings.session, p->settings.rank, p->path);
+}
+
+/* The note is durable before the profile gets its name: whoever finds the file knows whose it is, and what it holds. */
+static int write_files(struct sp_profiler *p, bool final, bool *ret_keep)
+{
+    struct sp__recording *recording;
+    char why[256] = "";
+    int error = open_recording(p, &recording, why);
+    if (!error) {
+        if (final)
+            recording->ended = true; /* its END frame comes when this has succeeded */
+        write_note(p, recording, final);
+        error = sp__trace_write(recording, p->path);
+        *ret_keep = recording->thread_count > 1;
+        if (!error && *ret_keep && final)
+            sp__say(SP__SAY_THREADS, "%s holds the joined calls of %zu threads; \"spctl merge %s\" gives each its lane",
+                    p->path, recording->thread_count, p->settings.session);
+        sp__recording_destroy(recording);
+    }
+    if (error)
+        say_failed(p, error, why);
+    return error;
+}
+
+/* State first: whoever finds the segment from here on has nothing to do but to remove its name. Killed before that, it
+ * is a dead segment whose spool has everything; killed after it, a spool of what is published stands beside its note. */
+static void close_books(struct sp_profiler *p, bool keep)
+{
+    struct sp__consumer *c = p->own.consumer;
+    struct sp__header *header = p->header;
+    if (keep) {
+        (void)sp__consumer_mark(c, SP__END_FINALIZED);
+        (void)sp__spool_sync(&c->spool);
+    }
+    atomic_store_explicit(&header->spooled, 1, memory_order_release);
+    atomic_store_explicit(&header->published, 1, memory_order_release);
+    atomic_store_explicit(&header->state, SP__FINALIZED, memory_order_release);
+    if (!keep) {
+        unlink(c->spool.path);
+        sp__own_tidy(p);
+    }
+    (void)sp__segment_unlink(&c->segment);
+    sp__own_rest(p);
+    sp__own_forget(p);
+}
+
+int sp__publish_own(struct sp_profiler *p, bool final)
+{
+    bool keep = false;
+    int error = sp__own_take(p);
+    if (error)
+        return error;
+    struct sp__consumer *c = p->own.consumer;
+    error = sp__consumer_drain(c, 0, NULL);
+    if (!error)
+        error = sp__consumer_mark(c, 0);
+    if (error) {
+        say_failed(p, error, c->spool.path);
+    } else if (p->settings.mode == SP__MODE_STATS) {
+        keep = true; /* a .spt has no place for statistics */
+        pthread_mutex_lock(&p->table);
+        memcpy(p->answered, c->spool.path, sizeof p->answered);
+        pthread_mutex_unlock(&p->table);
+    } else {
+        error = write_files(p, final, &keep);
+        p->written = error ? p->written : SP__FORMAT_TRACE;
+    }
+    if (!error && final)
+        close_books(p, keep);
+    else
+        sp__own_rest(p);
+    return error;
+}

@@ -1,0 +1,19 @@
+/* region.h: the region table, the program's side: names to numbers. */
+#ifndef SP__REGION_H
+#define SP__REGION_H
+
+#include "profiler.h"
+
+/* The number of a region, registered where it is new. Entered; takes the table lock. -1 with *ret_status. */
+int sp__region_get(struct sp_profiler *p, const char *name, const char *file, int line, sp_status *ret_status);
+
+/* The same where it is registered, else -1. */
+int sp__region_find(struct sp_profiler *p, const char *name);
+
+/* A copy of what is behind an inherited descriptor of the parent's segment: its names, registered here in the same order.
+ * 0 or -errno. */
+int sp__regions_inherit(struct sp_profiler *p, int fd);
+
+void sp__names_free(struct sp__names *names);
+
+#endif
