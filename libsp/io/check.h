@@ -1,0 +1,26 @@
+/* check.h: between check.c and check_h5.c. */
+#ifndef SP__CHECK_H
+#define SP__CHECK_H
+
+#include "source.h"
+
+struct sp__checking {
+    const char *path;
+    void (*found)(void *context, const char *place, const char *text);
+    void *context;
+    sp_check_result result;
+    sp_error *error;
+};
+
+/* Counts a finding, and tells of the first thousand. */
+__attribute__((format(printf, 3, 4))) void sp__check_found(struct sp__checking *checking, const char *place,
+                                                           const char *text, ...);
+
+/* An error as a finding where it speaks of the file, else as a status to be returned. */
+int sp__check_error(struct sp__checking *checking, const sp_error *error);
+
+/* HDF5 itself does not survive every damaged file, so a child process looks at it: its death is a finding too. */
+int sp__check_h5(struct sp__checking *checking);
+int sp__check_h5_here(struct sp__checking *checking); /* what the child does */
+
+#endif

@@ -1,0 +1,421 @@
+/* source_h5.c: a schema 2 profile as one source a rank. The sources of one file share one open HDF5 file. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "h5_tables.h"
+
+enum { STARTS, ENDS, THREADS, CALLS, PARENTS, COLUMNS };
+static const char *const column_names[COLUMNS] = {"/events/start_times", "/events/end_times", "/events/thread_ids",
+                                                  "/events/call_ids", "/events/parent_ids"};
+
+/* One file; lives as long as a source of it does. */
+struct profile {
+    char *path;
+    struct sp__file_id id;
+    unsigned uses;
+    bool has[COLUMNS];
+    hid_t file; /* H5I_INVALID_HID: at rest */
+    struct sp__h5_column columns[COLUMNS];
+};
+
+/* Where a row's last slice stopped, so that order holds over slices too. */
+struct mark {
+    uint64_t offset;
+    uint64_t next;
+    int64_t last;
+};
+
+/* A source's own. */
+struct part {
+    struct profile *profile;
+    struct mark *marks;  /* a row each */
+    int64_t *thread_ids; /* of source->threads, ascending */
+};
+
+/* What opening one file needs. */
+struct opening {
+    sp_inputs *inputs;
+    struct profile *profile;
+    struct sp__h5_tables tables;
+    int64_t only_rank;
+    sp_error *error;
+};
+
+static void profile_rest(struct profile *profile)
+{
+    if (profile->file < 0)
+        return;
+    for (size_t i = 0; i < COLUMNS; i++)
+        sp__h5_column_close(&profile->columns[i]);
+    H5Fclose(profile->file);
+    profile->file = H5I_INVALID_HID;
+}
+
+static void profile_release(struct profile *profile)
+{
+    if (--profile->uses)
+        return;
+    sp__h5_lock();
+    profile_rest(profile);
+    sp__h5_unlock();
+    free(profile->path);
+    free(profile);
+}
+
+static int profile_wake(struct profile *profile, sp_error *error)
+{
+    if (profile->file >= 0)
+        return 0;
+    struct sp__file_id id;
+    int status = sp__h5_open(&profile->file, &id, &profile->id, profile->path, error);
+    for (size_t i = 0; !status && i < COLUMNS; i++)
+        if (profile->has[i])
+            status = sp__h5_column_open(&profile->columns[i], profile->file, profile->path, column_names[i],
+                                        profile->id.size, error);
+    if (status)
+        profile_rest(profile);
+    return status;
+}
+
+static int event_fault(const struct sp__source *source, int column, uint64_t event, sp_error *error, const char *text,
+                       int64_t a, int64_t b)
+{
+    char place[128];
+    snprintf(place, sizeof place, "%s row %" PRIu64, column_names[column], event);
+    return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, source->path, place, text, a, b);
+}
+
+static int check_times(struct sp__source *source, struct mark *mark, uint64_t first, size_t count,
+                       const struct sp__calls *calls, sp_error *error)
+{
+    int64_t last = first && first == mark->next ? mark->last : INT64_MIN;
+    for (size_t i = 0; i < count; i++) {
+        if (calls->start[i] < last)
+            return event_fault(source, STARTS, mark->offset + first + i, error,
+                               "starts do not ascend: %" PRId64 " after %" PRId64, calls->start[i], last);
+        if (calls->end[i] < calls->start[i])
+            return event_fault(source, ENDS, mark->offset + first + i, error,
+                               "a call ends at %" PRId64 ", before its start %" PRId64, calls->end[i], calls->start[i]);
+        last = calls->start[i];
+    }
+    mark->next = first + count;
+    mark->last = last;
+    return 0;
+}
+
+static int check_threads(const struct sp__source *source, uint64_t event, size_t count, const int64_t *threads,
+                         sp_error *error)
+{
+    const struct part *part = source->data;
+    for (size_t i = 0; i < count; i++) {
+        int64_t id = threads[i];
+        if (id == -1 || (id >= 0 && (uint64_t)id < source->thread_count && part->thread_ids[id] == id))
+            continue;
+        size_t low = 0, high = source->thread_count;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (part->thread_ids[middle] < id)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low == source->thread_count || part->thread_ids[low] != id)
+            return event_fault(source, THREADS, event + i, error, "thread %" PRId64 " is not in /thread_table", id, 0);
+    }
+    return 0;
+}
+
+static int read_columns(struct sp__source *source, struct mark *mark, uint64_t first, size_t count,
+                        const struct sp__calls *ret, sp_error *error)
+{
+    struct part *part = source->data;
+    struct profile *profile = part->profile;
+    int64_t *const to[COLUMNS] = {ret->start, ret->end, source->lanes ? ret->thread : NULL,
+                                  source->ids ? ret->call : NULL, source->ids ? ret->parent : NULL};
+    int status = profile_wake(profile, error);
+    for (size_t i = 0; !status && i < COLUMNS; i++)
+        if (to[i])
+            status = sp__h5_integers(&profile->columns[i], profile->path, column_names[i], mark->offset + first, count,
+                                     to[i], error);
+    return status;
+}
+
+static int h5_read(struct sp__source *source, size_t row, uint64_t first, size_t count, const struct sp__calls *ret,
+                   sp_error *error)
+{
+    struct part *part = source->data;
+    if (row >= source->row_count || count > source->rows[row].calls || first > source->rows[row].calls - count)
+        return sp__fail(error, SP_ERR_USAGE, 0, source->path, NULL, "calls that the file does not have were asked for");
+    if (!count)
+        return 0;
+    struct mark *mark = &part->marks[row];
+    sp__h5_lock();
+    int status = read_columns(source, mark, first, count, ret, error);
+    sp__h5_unlock();
+    if (!status)
+        status = check_times(source, mark, first, count, ret, error);
+    if (!status && ret->thread && source->lanes)
+        status = check_threads(source, mark->offset + first, count, ret->thread, error);
+    for (size_t i = 0; !status && ret->thread && !source->lanes && i < count; i++)
+        ret->thread[i] = -1;
+    return status;
+}
+
+static void h5_rest(struct sp__source *source)
+{
+    sp__h5_lock();
+    profile_rest(((struct part *)source->data)->profile);
+    sp__h5_unlock();
+}
+
+static void h5_destroy(struct sp__source *source)
+{
+    struct part *part = source->data;
+    if (part) {
+        if (part->profile)
+            profile_release(part->profile);
+        free(part->marks);
+        free(part->thread_ids);
+        free(part);
+    }
+    sp__source_free(source);
+}
+
+static char *copy_of(char **strings, size_t row, const char *missing)
+{
+    return strdup(strings && strings[row] ? strings[row] : missing);
+}
+
+static bool fill_rows(struct sp__source *source, struct part *part, const struct sp__h5_tables *t, const size_t *rows,
+                      size_t count)
+{
+    source->rows = calloc(count + 1, sizeof *source->rows);
+    part->marks = calloc(count + 1, sizeof *part->marks);
+    if (!source->rows || !part->marks)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        size_t from = rows[i];
+        struct sp__source_row *row = &source->rows[source->row_count++];
+        *row = (struct sp__source_row){.name = copy_of(t->names, (size_t)t->region_ids[from], ""),
+                                       .file = copy_of(t->files, from, ""),
+                                       .text = copy_of(t->texts, from, ""),
+                                       .tags = copy_of(t->tags, from, "[]"),
+                                       .line = t->lines && t->lines[from] >= 0 ? t->lines[from] : -1,
+                                       .calls = (uint64_t)t->counts[from],
+                                       .summarized = t->summaries != NULL,
+                                       .exclusive = t->exclusive ? t->exclusive[from] : -1};
+        if (t->summaries)
+            row->summary = t->summaries[from];
+        part->marks[i].offset = (uint64_t)t->offsets[from];
+        if (!row->name || !row->file || !row->text || !row->tags)
+            return false;
+    }
+    return true;
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const struct sp__thread *x = a, *y = b;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static int fill_threads(struct sp__source *source, struct part *part, const struct sp__h5_tables *t, sp_error *error)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < t->threads; i++)
+        count += t->thread_ranks[i] == (int64_t)source->rank;
+    source->threads = calloc(count + 1, sizeof *source->threads);
+    part->thread_ids = calloc(count + 1, sizeof *part->thread_ids);
+    if (!source->threads || !part->thread_ids)
+        return sp__fail(error, SP_ERR_SYSTEM, ENOMEM, source->path, NULL, "cannot be read");
+    int64_t zero = sp__h5_tables_number(t, "start_time_ns", -1);
+    for (size_t i = 0; i < t->threads; i++) {
+        if (t->thread_ranks[i] != (int64_t)source->rank)
+            continue;
+        struct sp__thread *thread = &source->threads[source->thread_count++];
+        *thread = (struct sp__thread){.index = t->thread_index[i],
+                                      .ident = t->thread_ident ? t->thread_ident[i] : -1,
+                                      .native_id = t->thread_native ? t->thread_native[i] : -1,
+                                      .start_ns = -1,
+                                      .end_ns = -1,
+                                      .cpu_ns = t->thread_cpu ? t->thread_cpu[i] : -1};
+        /* The file's are relative to its start. */
+        if (zero >= 0 && t->thread_start && t->thread_start[i] >= 0 && t->thread_start[i] <= INT64_MAX - zero)
+            thread->start_ns = zero + t->thread_start[i];
+        if (zero >= 0 && t->thread_end && t->thread_end[i] >= 0 && t->thread_end[i] <= INT64_MAX - zero)
+            thread->end_ns = zero + t->thread_end[i];
+        if (t->thread_names)
+            snprintf(thread->name, sizeof thread->name, "%s", t->thread_names[i]);
+        thread->main = !strcmp(thread->name, "MainThread") || !strcmp(thread->name, "main");
+    }
+    qsort(source->threads, source->thread_count, sizeof *source->threads, by_index);
+    for (size_t i = 0; i < source->thread_count; i++) {
+        part->thread_ids[i] = source->threads[i].index;
+        if (i && part->thread_ids[i] == part->thread_ids[i - 1])
+            return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, source->path, "/thread_table/index",
+                            "thread %" PRId64 " of rank %" PRIu32 " stands twice", part->thread_ids[i], source->rank);
+    }
+    return 0;
+}
+
+/* The texts of a metadata list that speak of this rank ("rank 3 ..."), or, `rest`, of none that has a source. */
+static bool fill_texts(const struct sp__h5_tables *t, const char *key, uint32_t rank, bool rest, char ***ret,
+                       size_t *count)
+{
+    for (size_t i = 0; i < t->attribute_count; i++) {
+        const struct sp__attribute *attribute = &t->attributes[i];
+        for (size_t j = 0; !strcmp(attribute->name, key) && j < attribute->text_count; j++) {
+            uint64_t said = 0;
+            bool names = sscanf(attribute->texts[j], "rank %" SCNu64, &said) == 1, has_rows = false;
+            for (size_t row = 0; names && rest && !has_rows && row < t->rows; row++)
+                has_rows = (uint64_t)t->ranks[row] == said;
+            bool mine = names && said == rank;
+            if ((mine || (rest && !has_rows)) && sp__texts_add(ret, count, attribute->texts[j]))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool fill_metadata(struct sp__source *source, struct opening *o, bool first)
+{
+    struct sp__h5_tables *t = &o->tables;
+    const struct {
+        const char *key;
+        char *to;
+        size_t size;
+    } texts[] = {{"sp_session", source->session, sizeof source->session},
+                 {"hostname", source->hostname, sizeof source->hostname},
+                 {"source_language", source->language, sizeof source->language}};
+    for (size_t i = 0; i < 3; i++) {
+        const char *text = sp__h5_tables_text(t, texts[i].key);
+        snprintf(texts[i].to, texts[i].size, "%s", text ? text : "");
+    }
+    source->end_mono_ns = sp__h5_tables_number(t, "finalize_time_ns", -1);
+    bool rest = first && o->only_rank < 0;
+    if (!fill_texts(t, "sp_open_calls", source->rank, rest, &source->open_calls, &source->open_call_count) ||
+        !fill_texts(t, "sp_deaths", source->rank, rest, &source->deaths, &source->death_count))
+        return false;
+    return true;
+}
+
+/* What speaks of the whole file is said once, by its first source. */
+static void hand_over(struct sp__source *source, struct sp__h5_tables *t)
+{
+    int64_t dropped = sp__h5_tables_number(t, "sp_dropped_records", 0);
+    source->dropped = dropped > 0 ? (uint64_t)dropped : 0;
+    source->unsupported = t->unsupported;
+    source->unsupported_count = t->unsupported_count;
+    source->warnings = t->warnings;
+    source->warning_count = t->warning_count;
+    source->attributes = t->attributes;
+    source->attribute_count = t->attribute_count;
+    t->unsupported = t->warnings = NULL;
+    t->attributes = NULL;
+    t->unsupported_count = t->warning_count = t->attribute_count = 0;
+}
+
+static int add_rank(struct opening *o, uint32_t rank, const size_t *rows, size_t count, bool first)
+{
+    struct sp__h5_tables *t = &o->tables;
+    struct sp__source *source = sp__source_create(o->profile->path);
+    struct part *part = source ? calloc(1, sizeof *part) : NULL;
+    if (!part) {
+        sp__source_free(source);
+        return sp__fail(o->error, SP_ERR_SYSTEM, ENOMEM, o->profile->path, NULL, "cannot be read");
+    }
+    source->data = part;
+    source->rank = rank;
+    source->read = h5_read;
+    source->rest = h5_rest;
+    source->destroy = h5_destroy;
+    source->ids = t->ids;
+    source->lanes = t->thread_ids;
+    part->profile = o->profile;
+    o->profile->uses++;
+    int status = 0;
+    if (!fill_rows(source, part, t, rows, count) || !fill_metadata(source, o, first))
+        status = sp__fail(o->error, SP_ERR_SYSTEM, ENOMEM, o->profile->path, NULL, "cannot be read");
+    if (!status && t->threads)
+        status = fill_threads(source, part, t, o->error);
+    if (status) {
+        h5_destroy(source);
+        return status;
+    }
+    return sp__inputs_append(o->inputs, source, o->error);
+}
+
+struct ranked {
+    uint32_t rank;
+    size_t row;
+};
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* One source a rank, lowest first, rows in the file's order. */
+static int add_ranks(struct opening *o)
+{
+    struct sp__h5_tables *t = &o->tables;
+    struct ranked *ranked = calloc(t->rows + 1, sizeof *ranked);
+    size_t *rows = calloc(t->rows + 1, sizeof *rows), count = 0, before = o->inputs->count;
+    int status = 0;
+    bool first = true;
+    if (!ranked || !rows)
+        status = sp__fail(o->error, SP_ERR_SYSTEM, ENOMEM, o->profile->path, NULL, "cannot be read");
+    for (size_t row = 0; !status && row < t->rows; row++)
+        if (o->only_rank < 0 || o->only_rank == t->ranks[row])
+            ranked[count++] = (struct ranked){(uint32_t)t->ranks[row], row};
+    if (!status && count)
+        qsort(ranked, count, sizeof *ranked, by_rank);
+    for (size_t i = 0, next; !status && i < count; i = next, first = false) {
+        for (next = i; next < count && ranked[next].rank == ranked[i].rank; next++)
+            rows[next - i] = ranked[next].row;
+        status = add_rank(o, ranked[i].rank, rows, next - i, first);
+    }
+    /* A rank without rows still has its metadata. */
+    int64_t alone = o->only_rank >= 0 ? o->only_rank : sp__h5_tables_number(t, "mpi_rank", -1);
+    if (!status && !count && alone >= 0 && alone <= UINT32_MAX)
+        status = add_rank(o, (uint32_t)alone, rows, 0, true);
+    if (!status && o->inputs->count > before)
+        hand_over(o->inputs->sources[before], t);
+    free(ranked);
+    free(rows);
+    return status;
+}
+
+int sp__open_h5(sp_inputs *inputs, const char *path, int64_t only_rank, sp_error *error)
+{
+    struct profile *profile = calloc(1, sizeof *profile);
+    if (!profile || !(profile->path = strdup(path))) {
+        free(profile);
+        return sp__fail(error, SP_ERR_SYSTEM, ENOMEM, path, NULL, "cannot be read");
+    }
+    profile->uses = 1;
+    struct opening o = {.inputs = inputs, .profile = profile, .only_rank = only_rank, .error = error};
+    sp__h5_lock();
+    int status = sp__h5_open(&profile->file, &profile->id, NULL, path, error);
+    if (status)
+        profile->file = H5I_INVALID_HID;
+    else
+        status = sp__h5_tables_read(&o.tables, profile->file, path, profile->id.size, error);
+    profile_rest(profile);
+    sp__h5_unlock();
+    if (!status) {
+        profile->has[STARTS] = profile->has[ENDS] = true;
+        profile->has[THREADS] = o.tables.thread_ids;
+        profile->has[CALLS] = profile->has[PARENTS] = o.tables.ids;
+        status = add_ranks(&o);
+    }
+    sp__h5_tables_finish(&o.tables);
+    profile_release(profile);
+    return status;
+}
