@@ -1,0 +1,283 @@
+/* publication.c: one publication, on a worker thread. Its order: spool on the disk, note on the disk, profile renamed
+ * to its place. Spools and segments are removed by the loop afterwards. */
+#include "publisher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "durable.h"
+#include "env.h"
+#include "log.h"
+#include "names.h"
+#include "node.h"
+#include "note.h"
+#include "recording.h"
+#include "scope_profiler_io.h"
+#include "trace.h"
+
+static void fail(struct publication *publication, int error, const char *object, const char *why)
+{
+    publication->error = error ? error : EIO;
+    snprintf(publication->why, sizeof publication->why, "%s: %s", object,
+             why && *why ? why : strerror(publication->error));
+}
+
+static int open_recording(struct publication *publication, size_t first, size_t count, struct sp__recording **ret)
+{
+    const char *spools[2] = {publication->sources[first].path, count > 1 ? publication->sources[first + 1].path : NULL};
+    uint64_t ends[2] = {publication->rank ? publication->end : UINT64_MAX, UINT64_MAX};
+    struct sp__recording_source source = {
+        .spools = spools, .ends = ends, .spool_count = count, .scratch_dir = publication->folder};
+    char why[256] = "";
+    int status = sp__recording_create(ret, &source, why);
+    if (status)
+        fail(publication, -status, spools[0], why);
+    return status;
+}
+
+/* Which kind: an explicit --format insists, else what the program asked, else by the number of threads. */
+static bool is_hdf5(const struct publication *publication, const struct sp__recording *recording)
+{
+    bool stats = recording->identity.mode == SP__MODE_STATS; /* a trace has no place for them */
+    if (publication->format == OPTIONS_TRACE)
+        return stats;
+    if (publication->format == OPTIONS_AUTO && publication->asked != SP__FORMAT_AUTO && !stats)
+        return publication->asked == SP__FORMAT_HDF5;
+    return stats || publication->format == OPTIONS_HDF5 || recording->thread_count > 1;
+}
+
+/* A flush of another kind left one; it holds this incarnation's calls only, and the new file has them all. */
+static void remove_other_kind(const struct publication *publication, const char *other)
+{
+    if (!unlink(other))
+        log_say(LOG_DEBUG, "%s: removed: %s stands in its place", other, publication->file);
+}
+
+static void write_trace(struct publication *publication, const struct sp__recording *recording)
+{
+    if (recording->thread_count > 1)
+        log_say(LOG_WARNING,
+                "%s: publish: a trace has no place for %zu threads; their calls are joined; use --format h5",
+                publication->trace, recording->thread_count);
+    int status = sp__trace_write(recording, publication->trace);
+    if (status) {
+        fail(publication, -status, publication->trace, NULL);
+        return;
+    }
+    publication->written = SP__FORMAT_TRACE;
+    snprintf(publication->file, sizeof publication->file, "%s", publication->trace);
+    remove_other_kind(publication, publication->hdf5);
+}
+
+static void take_figures(struct publication *publication, const struct sp__recording *recording)
+{
+    publication->ranks += 1;
+    publication->calls += recording->calls;
+    publication->dropped += recording->counters.dropped;
+    publication->lost += recording->gaps + recording->bad_frames;
+    if (!publication->facts)
+        publication->facts = json_array();
+}
+
+static void prepare_rank(struct publication *publication)
+{
+    struct sp__recording *recording;
+    if (open_recording(publication, 0, publication->source_count, &recording))
+        return;
+    bool final = publication->kind == PUBLISH_FINAL, hdf5 = is_hdf5(publication, recording);
+    const char *target = hdf5 ? publication->hdf5 : publication->trace, *format = hdf5 ? "h5" : "spt";
+    take_figures(publication, recording);
+    int status = sp__make_dirs(publication->folder);
+    if (!status)
+        status = sp__note_write(publication->note, recording, target, format, final);
+    if (status) {
+        fail(publication, -status, publication->note, NULL);
+    } else {
+        json_array_append_new(publication->facts, node_fact(recording, target, format, final));
+        if (hdf5)
+            publication->wants_hdf5 = true;
+        else
+            write_trace(publication, recording);
+    }
+    sp__recording_destroy(recording);
+}
+
+/* A spool that nobody is at: its own program may be publishing one that has ended, until its segment's name is gone,
+ * and is about to remove it where its last note speaks of another file. */
+static bool at_rest(const struct sp__recording *recording, const char *note_path)
+{
+    char name[256], path[sizeof name + sizeof SP__SHM_DIR + 1];
+    if (!recording->ended || sp__segment_name(&recording->identity, name, sizeof name))
+        return false;
+    snprintf(path, sizeof path, "%s/%s", SP__SHM_DIR, name);
+    if (!access(path, F_OK))
+        return false;
+    json_t *note = json_load_file(note_path, 0, NULL); /* NULL gives NULLs below */
+    const char *format = json_string_value(json_object_get(note, "format"));
+    bool published = json_is_true(json_object_get(note, "final")) && format && strcmp(format, "merged");
+    json_decref(note);
+    return !published;
+}
+
+static bool is_ours(const struct publication *publication, size_t n, const struct sp__recording *recording,
+                    const char *note_path)
+{
+    if (strcmp(recording->identity.hostname, publication->hostname))
+        return false; /* its own node merges it */
+    return publication->sources[n].attached || at_rest(recording, note_path);
+}
+
+/* Notes of everything that the merged file is going to hold. */
+static void prepare_session(struct publication *publication)
+{
+    if (!*publication->hdf5) {
+        fail(publication, ENAMETOOLONG, publication->folder, NULL);
+        return;
+    }
+    for (size_t n = 0; n < publication->source_count && !publication->error; ++n) {
+        struct sp__recording *recording;
+        char stem[96], note[SP__PATH_SIZE];
+        if (open_recording(publication, n, 1, &recording)) {
+            if (publication->error == ENOENT || publication->error == ENODATA) { /* discarded, or just begun */
+                publication->error = 0;
+                publication->sources[n].path[0] = '\0';
+            }
+            continue;
+        }
+        sp__incarnation_stem(&recording->identity, stem);
+        int status = -ENAMETOOLONG;
+        bool fits =
+            (size_t)snprintf(note, sizeof note, "%s/%s" SP__NOTE_SUFFIX, publication->folder, stem) < sizeof note;
+        if (fits && !is_ours(publication, n, recording, note)) {
+            publication->sources[n].path[0] = '\0';
+            sp__recording_destroy(recording);
+            continue;
+        }
+        publication->sources[n].ended = recording->ended;
+        if (fits)
+            status = sp__note_write(note, recording, publication->hdf5, "merged", recording->ended);
+        if (status)
+            fail(publication, -status, note, NULL);
+        take_figures(publication, recording);
+        json_array_append_new(publication->facts, node_fact(recording, publication->hdf5, "merged", recording->ended));
+        sp__recording_destroy(recording);
+    }
+    publication->wants_hdf5 = publication->ranks > 0;
+}
+
+void publication_prepare(struct publication *publication)
+{
+    if (publication->sync >= 0 && fdatasync(publication->sync)) {
+        fail(publication, errno, publication->sources[0].path, NULL);
+        return;
+    }
+    if (publication->spooled)
+        atomic_store_explicit(publication->spooled, 1,
+                              memory_order_release); /* pairs with sp_finalize's acquire load */
+    if (!publication->rank)
+        prepare_session(publication);
+    else if (publication->format == OPTIONS_MERGED)
+        publication->written = SP__FORMAT_HDF5; /* the session's file takes it from the spool */
+    else
+        prepare_rank(publication);
+}
+
+static void on_warning(void *context, const char *text)
+{
+    const struct publication *publication = context;
+    log_say(LOG_WARNING, "%s: publish: %s", publication->hdf5, text);
+}
+
+static bool in_folder(const struct publication *publication, const char *path)
+{
+    size_t length = strlen(publication->folder);
+    return !strncmp(path, publication->folder, length) && path[length] == '/' && !strchr(path + length + 1, '/');
+}
+
+static int add_inputs(struct publication *publication, sp_inputs *inputs, sp_error *error)
+{
+    int status = 0;
+    if (publication->add_settled) {
+        sp_session_settings settings = sp_session_settings_default();
+        settings.data_dir = publication->data_dir;
+        settings.session = publication->name;
+        settings.hostname = publication->hostname;
+        settings.live = false;
+        settings.recover = false;
+        settings.scratch_dir = publication->folder;
+        status = sp_inputs_add_session(inputs, &settings, error);
+    }
+    for (size_t n = 0; n < publication->source_count && !status; ++n) {
+        const char *path = publication->sources[n].path;
+        if (*path && !(publication->add_settled && in_folder(publication, path)))
+            status = sp_inputs_add_spool(inputs, path, n ? UINT64_MAX : publication->end, publication->folder, error);
+    }
+    return status;
+}
+
+static int write_inputs(struct publication *publication, const char *path, sp_write_report *ret, sp_error *error)
+{
+    sp_inputs *inputs;
+    sp_write_settings settings = sp_write_settings_default();
+    settings.format = SP_FILE_HDF5;
+    settings.session = publication->name;
+    settings.nesting = true;
+    settings.warn = on_warning;
+    settings.warn_context = publication;
+    int status = sp_inputs_create(&inputs, error);
+    if (status)
+        return status;
+    status = add_inputs(publication, inputs, error);
+    if (!status)
+        status = sp_inputs_write(inputs, path, &settings, ret, error);
+    sp_inputs_destroy(inputs);
+    return status;
+}
+
+static int rename_durably(struct publication *publication, const char *from)
+{
+    int folder = open(publication->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int status = 0;
+    if (rename(from, publication->hdf5) || (folder >= 0 && fsync(folder)))
+        status = -errno;
+    if (folder >= 0)
+        close(folder);
+    return status;
+}
+
+void publication_hdf5(struct publication *publication)
+{
+    sp_error error = {0};
+    sp_write_report report = {0};
+    char temporary[SP__PATH_SIZE + 32];
+    bool session = !publication->rank;
+    /* The merged file may be an input of its successor, so that one is written beside it. The name is that of all
+     * temporaries; it ends in ".tmp". */
+    if (session)
+        snprintf(temporary, sizeof temporary, "%s/.%s.%ld-m.tmp", publication->folder, sp__base_name(publication->hdf5),
+                 (long)getpid());
+    int status = write_inputs(publication, session ? temporary : publication->hdf5, &report, &error);
+    if (status) {
+        fail(publication, error.system, *error.file ? error.file : publication->hdf5, error.text);
+    } else if (session && (status = rename_durably(publication, temporary))) {
+        fail(publication, -status, publication->hdf5, NULL);
+    }
+    if (status) {
+        if (session)
+            unlink(temporary);
+        return;
+    }
+    publication->written = SP__FORMAT_HDF5;
+    snprintf(publication->file, sizeof publication->file, "%s", publication->hdf5);
+    if (session) {
+        publication->ranks = report.ranks;
+        publication->calls = report.calls;
+        publication->dropped = report.dropped;
+        publication->lost = report.lost;
+    } else {
+        remove_other_kind(publication, publication->trace);
+    }
+}
