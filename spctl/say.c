@@ -1,0 +1,74 @@
+#include "say.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "text.h"
+
+static const char *verb = "";
+static bool line_shown;
+
+void say_verb(const char *name)
+{
+    verb = name;
+}
+
+void say(const char *format, ...)
+{
+    char line[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    progress_end();
+    char *clean = text_clean(line);
+    fprintf(stderr, "spctl%s%s: %s\n", *verb ? " " : "", verb, clean ? clean : "out of memory");
+    free(clean);
+}
+
+void *need(void *memory)
+{
+    if (!memory) {
+        say("out of memory");
+        exit(END_FAILED);
+    }
+    return memory;
+}
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+void progress_begin(struct progress *ret, const char *what)
+{
+    *ret = (struct progress){.what = what, .began = seconds_now()};
+}
+
+void progress_show(void *progress, double done)
+{
+    struct progress *p = progress;
+    double now = seconds_now();
+    if (now - p->began < 1 || now - p->shown < 0.2 || !isatty(STDERR_FILENO))
+        return;
+    p->shown = now;
+    line_shown = true;
+    if (done < 0)
+        fprintf(stderr, "\r\033[K%s %.0f s", p->what, now - p->began);
+    else
+        fprintf(stderr, "\r\033[K%s %.0f %%", p->what, 100 * (done > 1 ? 1 : done));
+    fflush(stderr);
+}
+
+void progress_end(void)
+{
+    if (line_shown)
+        fputs("\r\033[K", stderr);
+    line_shown = false;
+}

@@ -1,0 +1,91 @@
+#include "table.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "say.h"
+#include "text.h"
+
+struct table {
+    const struct column *columns;
+    size_t count;
+    char **cells;
+    size_t used, room;
+};
+
+struct table *table_create(const struct column *columns, size_t count)
+{
+    struct table *table = need(calloc(1, sizeof *table));
+    table->columns = columns;
+    table->count = count;
+    return table;
+}
+
+void table_destroy(struct table *table)
+{
+    if (!table)
+        return;
+    for (size_t i = 0; i < table->used; ++i)
+        free(table->cells[i]);
+    free(table->cells);
+    free(table);
+}
+
+void table_cell(struct table *table, const char *format, ...)
+{
+    va_list arguments;
+    char *text = NULL;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        text = need(NULL);
+    if (table->used == table->room) {
+        table->room = table->room ? 2 * table->room : 64;
+        table->cells = need(realloc(table->cells, table->room * sizeof *table->cells));
+    }
+    table->cells[table->used++] = need(text_clean(text));
+    free(text);
+}
+
+size_t table_rows(const struct table *table)
+{
+    return table->used / table->count;
+}
+
+static void print_row(const struct table *table, const char *const *row, const size_t *widths, FILE *out)
+{
+    for (size_t c = 0; c < table->count; ++c) {
+        int space = (int)(widths[c] - text_width(row[c]));
+        if (c > 0)
+            fputs("  ", out);
+        if (table->columns[c].right)
+            fprintf(out, "%*s%s", space, "", row[c]);
+        else if (c + 1 < table->count)
+            fprintf(out, "%s%*s", row[c], space, "");
+        else
+            fputs(row[c], out);
+    }
+    fputc('\n', out);
+}
+
+void table_print(const struct table *table, FILE *out)
+{
+    size_t rows = table_rows(table);
+    size_t *widths = need(calloc(table->count, sizeof *widths));
+    const char **titles = need(calloc(table->count, sizeof *titles));
+    for (size_t c = 0; c < table->count; ++c) {
+        titles[c] = table->columns[c].title;
+        widths[c] = text_width(titles[c]);
+        for (size_t r = 0; r < rows; ++r) {
+            size_t width = text_width(table->cells[r * table->count + c]);
+            widths[c] = width > widths[c] ? width : widths[c];
+        }
+    }
+    print_row(table, titles, widths, out);
+    for (size_t r = 0; r < rows; ++r)
+        print_row(table, (const char *const *)&table->cells[r * table->count], widths, out);
+    free(titles);
+    free(widths);
+}

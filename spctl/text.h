@@ -1,0 +1,21 @@
+/* text.h: UTF-8 for terminals. */
+#ifndef SPCTL_TEXT_H
+#define SPCTL_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The code point at *s, which is not at its end, moved past; -1 for a byte that starts none, moved by that byte. */
+int32_t text_next(const char **s);
+
+/* Columns on a terminal. Needs a UTF-8 LC_CTYPE for wide and combining characters. */
+size_t text_width(const char *s);
+
+/* A copy without anything that moves a cursor: control characters as \n, \t, \x1b or \u0085, bad bytes as U+FFFD.
+ * NULL when out of memory. */
+char *text_clean(const char *s);
+
+/* A copy in which only bad bytes changed: U+FFFD. NULL when out of memory. */
+char *text_utf8(const char *s);
+
+#endif
