@@ -1,0 +1,373 @@
+! scope_profiler: the recording library from Fortran. Handles count from 1 and 0 is no region; trailing blanks of names,
+! prefixes and paths don't count. Every procedure but the three queries takes, last, an optional stat and errmsg, which
+! are set on each call (0 and blanks on success). Where neither is given, a fault other than "profiling is off" is one
+! line on standard error. The module has no state of its own: Fortran and C in one process share the default profiler,
+! and what is thread-safe there is thread-safe here.
+module scope_profiler
+  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, c_null_char, c_ptr, c_size_t
+  use, intrinsic :: iso_fortran_env, only: error_unit, int64
+  implicit none
+  private
+
+  integer, parameter, public :: SP_OK = 0
+  integer, parameter, public :: SP_ERR_INACTIVE = 1
+  integer, parameter, public :: SP_ERR_NO_CLOCK = 2
+  integer, parameter, public :: SP_ERR_NO_MEMORY = 3
+  integer, parameter, public :: SP_ERR_IO = 4
+  integer, parameter, public :: SP_ERR_UNMATCHED_END = 5
+  integer, parameter, public :: SP_ERR_OPEN_SCOPES = 6
+  integer, parameter, public :: SP_ERR_INVALID_ARGUMENT = 7
+  integer, parameter, public :: SP_ERR_DEPTH = 8 ! what C calls SP_ERR_TOO_DEEP
+  integer, parameter, public :: SP_ERR_UNSUPPORTED = 9
+  integer, parameter, public :: SP_ERR_RANK_IN_USE = 17
+  integer, parameter, public :: SP_ERR_NO_SPACE = 18
+  integer, parameter, public :: SP_ERR_TOO_DEEP = 19 ! C's number; reported here as SP_ERR_DEPTH
+  integer, parameter, public :: SP_ERR_TOO_MANY = 20
+  integer, parameter, public :: SP_MAX_NAME = 1023 ! bytes
+  integer, parameter, public :: SP_RANK_AUTO = -1
+
+  ! Of finished calls, in nanoseconds.
+  type, bind(C), public :: sp_region_stats
+    integer(c_int64_t) :: calls = 0
+    integer(c_int64_t) :: total_ns = 0
+    integer(c_int64_t) :: min_ns = 0
+    integer(c_int64_t) :: max_ns = 0
+  end type sp_region_stats
+
+  public :: sp_init, sp_region, sp_begin, sp_end, sp_begin_name, sp_end_name
+  public :: sp_finalize, sp_flush, sp_reset, sp_get_region_stats
+  public :: sp_num_calls, sp_now_ns, sp_is_active
+
+  ! The numbers that differ in C.
+  integer, parameter :: C_UNSUPPORTED = 7, C_INVALID_ARGUMENT = 16, C_TOO_DEEP = 19
+
+  integer(c_int), parameter :: LANGUAGE_FORTRAN = 1
+
+  interface
+    integer(c_int) function c_init(prefix, rank, language) bind(C, name="sp_init_language")
+      import :: c_char, c_int
+      character(kind=c_char), intent(in) :: prefix(*)
+      integer(c_int), value :: rank, language
+    end function c_init
+
+    integer(c_int) function c_region_at(name, file, line) bind(C, name="sp_region_at")
+      import :: c_char, c_int
+      character(kind=c_char), intent(in) :: name(*), file(*)
+      integer(c_int), value :: line
+    end function c_region_at
+
+    integer(c_int) function c_region(name) bind(C, name="sp_region")
+      import :: c_char, c_int
+      character(kind=c_char), intent(in) :: name(*)
+    end function c_region
+
+    integer(c_int) function c_find_region(name) bind(C, name="sp_find_region")
+      import :: c_char, c_int
+      character(kind=c_char), intent(in) :: name(*)
+    end function c_find_region
+
+    subroutine c_begin(region) bind(C, name="sp_begin")
+      import :: c_int
+      integer(c_int), value :: region
+    end subroutine c_begin
+
+    subroutine c_end(region) bind(C, name="sp_end")
+      import :: c_int
+      integer(c_int), value :: region
+    end subroutine c_end
+
+    integer(c_int) function c_finalize() bind(C, name="sp_finalize")
+      import :: c_int
+    end function c_finalize
+
+    integer(c_int64_t) function c_num_calls(region) bind(C, name="sp_num_calls")
+      import :: c_int, c_int64_t
+      integer(c_int), value :: region
+    end function c_num_calls
+
+    integer(c_int64_t) function c_now_ns() bind(C, name="sp_now_ns")
+      import :: c_int64_t
+    end function c_now_ns
+
+    integer(c_int) function c_is_active() bind(C, name="sp_is_active")
+      import :: c_int
+    end function c_is_active
+
+    type(c_ptr) function c_default_profiler() bind(C, name="sp_default_profiler")
+      import :: c_ptr
+    end function c_default_profiler
+
+    integer(c_int) function c_last_error(profiler) bind(C, name="sp_profiler_last_error")
+      import :: c_int, c_ptr
+      type(c_ptr), value :: profiler
+    end function c_last_error
+
+    integer(c_int) function c_flush(profiler) bind(C, name="sp_profiler_flush")
+      import :: c_int, c_ptr
+      type(c_ptr), value :: profiler
+    end function c_flush
+
+    integer(c_int) function c_reset(profiler) bind(C, name="sp_profiler_reset")
+      import :: c_int, c_ptr
+      type(c_ptr), value :: profiler
+    end function c_reset
+
+    integer(c_int) function c_num_regions(profiler) bind(C, name="sp_profiler_num_regions")
+      import :: c_int, c_ptr
+      type(c_ptr), value :: profiler
+    end function c_num_regions
+
+    integer(c_int) function c_get_region_stats(profiler, region, stats) bind(C, name="sp_profiler_get_region_stats")
+      import :: c_int, c_ptr, sp_region_stats
+      type(c_ptr), value :: profiler
+      integer(c_int), value :: region
+      type(sp_region_stats), intent(inout) :: stats
+    end function c_get_region_stats
+
+    type(c_ptr) function c_error_string(status) bind(C, name="sp_error_string")
+      import :: c_int, c_ptr
+      integer(c_int), value :: status
+    end function c_error_string
+
+    integer(c_size_t) function c_strlen(string) bind(C, name="strlen")
+      import :: c_ptr, c_size_t
+      type(c_ptr), value :: string
+    end function c_strlen
+  end interface
+
+contains
+
+  ! Starts the default profiler. Without a rank it is the one that SP_RANK, MPI or Slurm give.
+  subroutine sp_init(prefix, rank, stat, errmsg)
+    character(len=*), intent(in) :: prefix
+    integer, intent(in), optional :: rank
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    integer :: number
+    integer(c_int) :: status
+
+    number = SP_RANK_AUTO
+    if (present(rank)) number = rank
+    if (len_trim(prefix) == 0 .or. number < SP_RANK_AUTO) then
+      call report("sp_init", C_INVALID_ARGUMENT, stat, errmsg)
+      return
+    end if
+    status = c_init(trim(prefix)//c_null_char, int(number, c_int), LANGUAGE_FORTRAN)
+    if (status /= 0) status = last_status(SP_ERR_NO_MEMORY)
+    call report("sp_init", status, stat, errmsg)
+  end subroutine sp_init
+
+  ! The region's handle, the same for the same name; 0 on failure.
+  integer function sp_region(name, file, line, stat, errmsg) result(id)
+    character(len=*), intent(in) :: name
+    character(len=*), intent(in), optional :: file
+    integer, intent(in), optional :: line
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    integer(c_int) :: number
+    logical :: located
+
+    located = .false.
+    if (present(file)) located = len_trim(file) > 0
+    if (located) then
+      number = -1
+      if (present(line)) number = int(line, c_int)
+      id = c_region_at(trim(name)//c_null_char, trim(file)//c_null_char, number) + 1
+    else
+      id = c_region(trim(name)//c_null_char) + 1
+    end if
+    if (id > 0) then
+      call report("sp_region", SP_OK, stat, errmsg)
+    else
+      call report("sp_region", last_status(SP_ERR_INACTIVE), stat, errmsg)
+    end if
+  end function sp_region
+
+  subroutine sp_begin(id, stat, errmsg)
+    integer, intent(in) :: id
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+
+    call c_begin(int(id - 1, c_int))
+    call report("sp_begin", call_status(), stat, errmsg)
+  end subroutine sp_begin
+
+  subroutine sp_end(id, stat, errmsg)
+    integer, intent(in) :: id
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+
+    call c_end(int(id - 1, c_int))
+    call report("sp_end", call_status(), stat, errmsg)
+  end subroutine sp_end
+
+  subroutine sp_begin_name(name, stat, errmsg)
+    character(len=*), intent(in) :: name
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    integer(c_int) :: region
+
+    region = c_region(trim(name)//c_null_char)
+    if (region >= 0) call c_begin(region)
+    call report("sp_begin_name", last_status(SP_ERR_INACTIVE), stat, errmsg)
+  end subroutine sp_begin_name
+
+  ! Ends the innermost open call of that name in this thread; never registers the name.
+  subroutine sp_end_name(name, stat, errmsg)
+    character(len=*), intent(in) :: name
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    integer(c_int) :: region
+
+    region = c_find_region(trim(name)//c_null_char)
+    if (region >= 0) call c_end(region)
+    call report("sp_end_name", last_status(SP_ERR_INACTIVE), stat, errmsg)
+  end subroutine sp_end_name
+
+  ! Publishes. Calls that are still open give SP_ERR_OPEN_SCOPES; after SP_ERR_IO it may be tried again.
+  subroutine sp_finalize(stat, errmsg)
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    integer(c_int) :: status
+    logical :: active
+
+    active = sp_is_active()
+    status = c_finalize()
+    if (status /= 0) then
+      status = last_status(SP_ERR_IO)
+    else if (active) then
+      status = last_status(SP_OK)
+    end if
+    call report("sp_finalize", status, stat, errmsg)
+  end subroutine sp_finalize
+
+  ! Publishes every finished call and goes on.
+  subroutine sp_flush(stat, errmsg)
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    integer(c_int) :: status
+
+    status = SP_ERR_INACTIVE
+    if (sp_is_active()) then
+      status = c_flush(c_default_profiler())
+      if (status /= 0) status = last_status(SP_ERR_IO)
+    end if
+    call report("sp_flush", status, stat, errmsg)
+  end subroutine sp_flush
+
+  ! Forgets all calls and keeps the handles.
+  subroutine sp_reset(stat, errmsg)
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    integer(c_int) :: status
+
+    status = SP_ERR_INACTIVE
+    if (sp_is_active()) then
+      status = c_reset(c_default_profiler())
+      if (status /= 0) status = last_status(SP_ERR_OPEN_SCOPES)
+    end if
+    call report("sp_reset", status, stat, errmsg)
+  end subroutine sp_reset
+
+  ! Readable after sp_finalize too; zeros on failure.
+  subroutine sp_get_region_stats(id, stats, stat, errmsg)
+    integer, intent(in) :: id
+    type(sp_region_stats), intent(out) :: stats
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    integer(c_int) :: status
+    type(c_ptr) :: profiler
+
+    profiler = c_default_profiler()
+    if (.not. c_associated(profiler)) then
+      status = SP_ERR_INACTIVE
+    else if (id < 1 .or. id > c_num_regions(profiler)) then
+      status = C_INVALID_ARGUMENT
+    else
+      status = c_get_region_stats(profiler, int(id - 1, c_int), stats)
+    end if
+    call report("sp_get_region_stats", status, stat, errmsg)
+  end subroutine sp_get_region_stats
+
+  ! Begins so far, open ones included.
+  integer(int64) function sp_num_calls(id) result(calls)
+    integer, intent(in) :: id
+
+    calls = c_num_calls(int(id - 1, c_int))
+  end function sp_num_calls
+
+  ! CLOCK_MONOTONIC.
+  integer(int64) function sp_now_ns() result(now)
+    now = c_now_ns()
+  end function sp_now_ns
+
+  logical function sp_is_active() result(active)
+    active = c_is_active() /= 0
+  end function sp_is_active
+
+  ! The status of this thread's latest call, in C's numbers; `otherwise` where no profiler was ever started.
+  integer(c_int) function last_status(otherwise) result(status)
+    integer, intent(in) :: otherwise
+    type(c_ptr) :: profiler
+
+    profiler = c_default_profiler()
+    status = int(otherwise, c_int)
+    if (c_associated(profiler)) status = c_last_error(profiler)
+  end function last_status
+
+  ! last_status of a begin or end. For C a handle that is none is INACTIVE too.
+  integer(c_int) function call_status() result(status)
+    status = last_status(SP_ERR_INACTIVE)
+    if (status == SP_ERR_INACTIVE) then
+      if (sp_is_active()) status = C_INVALID_ARGUMENT
+    end if
+  end function call_status
+
+  ! Hands a status (C's number) to whoever asked for it, or says a fault that nobody asked for.
+  subroutine report(procedure, c_status, stat, errmsg)
+    character(len=*), intent(in) :: procedure
+    integer, intent(in) :: c_status
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+
+    if (present(stat)) stat = fortran_status(c_status)
+    if (c_status == SP_OK) then
+      if (present(errmsg)) errmsg = ""
+    else if (present(errmsg)) then
+      errmsg = procedure//": "//error_text(c_status)
+    else if (.not. present(stat) .and. c_status /= SP_ERR_INACTIVE) then
+      write (error_unit, "(a)") "scope_profiler: "//procedure//": "//error_text(c_status)
+    end if
+  end subroutine report
+
+  pure integer function fortran_status(c_status) result(status)
+    integer, intent(in) :: c_status
+
+    select case (c_status)
+    case (C_UNSUPPORTED)
+      status = SP_ERR_UNSUPPORTED
+    case (C_INVALID_ARGUMENT)
+      status = SP_ERR_INVALID_ARGUMENT
+    case (C_TOO_DEEP)
+      status = SP_ERR_DEPTH
+    case default
+      status = c_status
+    end select
+  end function fortran_status
+
+  function error_text(c_status) result(text)
+    integer, intent(in) :: c_status
+    character(len=:), allocatable :: text
+    character(kind=c_char), pointer :: characters(:)
+    type(c_ptr) :: string
+    integer :: i
+
+    string = c_error_string(int(c_status, c_int))
+    call c_f_pointer(string, characters, [c_strlen(string)])
+    allocate (character(len=size(characters)) :: text)
+    do i = 1, size(characters)
+      text(i:i) = characters(i)
+    end do
+  end function error_text
+
+end module scope_profiler
