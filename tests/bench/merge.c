@@ -1,0 +1,184 @@
+/* Merging traces of many ranks into one profile, beside cp of the same bytes.
+ *
+ * Usage: merge [--ranks N] [--calls N] [--folder DIR] [--json] */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "scope_profiler_io.h"
+
+enum { REGIONS = 5, TRIES = 3 };
+
+static unsigned long long seed = 88172645463325252ULL;
+
+static int64_t roll(int64_t below)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (int64_t)(seed % (unsigned long long)below);
+}
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "merge: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void put(FILE *file, const void *data, size_t size)
+{
+    if (fwrite(data, 1, size, file) != size)
+        fail("cannot write a trace");
+}
+
+/* Five regions, each call of one inside a call of the one before. */
+static void make_trace(const char *folder, int32_t rank, int64_t calls)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/p_rank%05d.spt", folder, (int)rank);
+    FILE *file = fopen(path, "w");
+    int64_t *outer = malloc((size_t)calls * sizeof *outer), *column = malloc(2 * (size_t)calls * sizeof *column);
+    if (!file || !outer || !column)
+        fail(path);
+    int64_t time = 1000000000000000;
+    for (int64_t i = 0; i < calls; i++)
+        outer[i] = time += 1000 + roll(1000);
+    int32_t version = 2, length = 7, none = 0, line = -1;
+    int64_t regions = REGIONS;
+    put(file, SP_MAGIC, 8);
+    put(file, &version, 4);
+    put(file, &rank, 4);
+    put(file, &regions, 8);
+    for (int k = 0; k < REGIONS; k++) {
+        char name[8];
+        snprintf(name, sizeof name, "region%d", k);
+        for (int64_t i = 0; i < calls; i++) {
+            column[i] = outer[i] + 40 * k + roll(20);
+            column[calls + i] = outer[i] + 900 - 40 * k + roll(20);
+        }
+        put(file, &length, 4);
+        put(file, name, 7);
+        put(file, &none, 4);
+        put(file, &line, 4);
+        put(file, &calls, 8);
+        put(file, column, 2 * (size_t)calls * sizeof *column);
+    }
+    if (fclose(file))
+        fail(path);
+    free(outer);
+    free(column);
+}
+
+static double copy(const char *from, const char *to)
+{
+    double begun = now();
+    pid_t child = fork();
+    if (child == 0) {
+        execlp("cp", "cp", "-r", from, to, (char *)NULL);
+        _exit(127);
+    }
+    int status;
+    if (child < 0 || waitpid(child, &status, 0) < 0 || status)
+        fail("cp failed");
+    return now() - begun;
+}
+
+static double merge(const char *from, const char *to)
+{
+    double begun = now();
+    sp_inputs *inputs;
+    sp_error error = {0};
+    if (sp_inputs_create(&inputs, &error) < 0 || sp_inputs_add_path(inputs, from, &error) < 0 ||
+        sp_inputs_write(inputs, to, NULL, NULL, &error) < 0) {
+        fprintf(stderr, "merge: %s\n", error.text);
+        exit(1);
+    }
+    sp_inputs_destroy(inputs);
+    return now() - begun;
+}
+
+static void clear(const char *folder)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        execlp("rm", "rm", "-rf", folder, (char *)NULL);
+        _exit(127);
+    }
+    waitpid(child, NULL, 0);
+}
+
+int main(int count, char **arguments)
+{
+    static const struct option options[] = {{"ranks", required_argument, NULL, 'r'},
+                                            {"calls", required_argument, NULL, 'c'},
+                                            {"folder", required_argument, NULL, 'f'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {0}};
+    long ranks = 32, calls = 500000;
+    const char *parent = "/tmp";
+    int json = 0, option;
+    while ((option = getopt_long(count, arguments, "", options, NULL)) != -1) {
+        if (option == 'r')
+            ranks = strtol(optarg, NULL, 10);
+        else if (option == 'c')
+            calls = strtol(optarg, NULL, 10);
+        else if (option == 'f')
+            parent = optarg;
+        else if (option == 'j')
+            json = 1;
+        else
+            return 2;
+    }
+    if (ranks < 1 || ranks > 100000 || calls < REGIONS)
+        return 2;
+    char folder[1024], in[1100], out[1100], copied[1100];
+    snprintf(folder, sizeof folder, "%s/sp-bench-merge-XXXXXX", parent);
+    if (!mkdtemp(folder))
+        fail(folder);
+    snprintf(in, sizeof in, "%s/in", folder);
+    snprintf(out, sizeof out, "%s/out.h5", folder);
+    snprintf(copied, sizeof copied, "%s/copy", folder);
+    if (mkdir(in, 0700) < 0)
+        fail(in);
+    for (long r = 0; r < ranks; r++)
+        make_trace(in, (int32_t)r, calls / REGIONS);
+    double bytes = (double)ranks * (double)(calls / REGIONS * REGIONS) * 16, best_merge = 1e9, best_copy = 1e9;
+    for (int i = 0; i < TRIES; i++) {
+        double taken = copy(in, copied);
+        best_copy = taken < best_copy ? taken : best_copy;
+        clear(copied);
+        taken = merge(in, out);
+        best_merge = taken < best_merge ? taken : best_merge;
+        unlink(out);
+    }
+    clear(folder);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    double each = best_merge * 1e9 / (bytes / 16), ratio = best_merge / best_copy;
+    if (json)
+        printf("{\"benchmark\":\"merge\",\"ranks\":%ld,\"calls\":%.0f,\"bytes\":%.0f,\"merge_s\":%.6f,\"cp_s\":%.6f,"
+               "\"merge_bytes_per_s\":%.0f,\"cp_bytes_per_s\":%.0f,\"ns_per_call\":%.2f,\"times_cp\":%.3f,"
+               "\"peak_kib\":%ld}\n",
+               ranks, bytes / 16, bytes, best_merge, best_copy, bytes / best_merge, bytes / best_copy, each, ratio,
+               usage.ru_maxrss);
+    else
+        printf("%-8s %10s %12s %12s\n%-8s %9.3fs %7.0f MB/s\n%-8s %9.3fs %7.0f MB/s %9.1f ns\n"
+               "%ld ranks, %.0f calls: merge takes %.2f times cp, peak memory %ld KiB\n",
+               "", "time", "bytes", "a call", "cp", best_copy, bytes / best_copy / 1e6, "merge", best_merge,
+               bytes / best_merge / 1e6, each, ranks, bytes / 16, ratio, usage.ru_maxrss);
+    return 0;
+}

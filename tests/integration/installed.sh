@@ -1,0 +1,23 @@
+#!/bin/bash
+# What is installed is enough: a program built through pkg-config, spd and spctl that find their library, clean exports.
+. "$(dirname "$0")/common.sh"
+meson install -C "$SP_TEST_BIN" --no-rebuild --destdir "$T/root" >"$T/log" 2>&1 || fail "meson install: $(tail -n 1 "$T/log")"
+pc=$(find "$T/root" -name libsp.pc) || fail "no libsp.pc"
+[[ -n $pc ]] || fail "no libsp.pc is installed"
+export PKG_CONFIG_PATH=$(dirname "$pc") PKG_CONFIG_SYSROOT_DIR=$T/root
+lib=$(dirname "$(dirname "$pc")")
+[[ $(pkg-config --modversion libsp) =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "libsp.pc has the version '$(pkg-config --modversion libsp)'"
+cc -Wall -Wextra -Werror -o "$T/work" "$HERE/work.c" $(pkg-config --cflags --libs libsp) "-Wl,-rpath,$lib" -pthread 2>"$T/log" ||
+    fail "a program does not build: $(head -n 3 "$T/log")"
+needed=$(readelf -d "$lib/libsp.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc\.so\.6|ld-linux.*)$')
+[[ -z $needed ]] || fail "libsp.so links $needed"
+readelf -d "$lib/libsp.so" | grep -q 'SONAME.*libsp\.so\.1' || fail "libsp.so has no soname"
+foreign=$(nm -D --defined-only "$lib/libsp.so" "$lib/libspio.so" | awk '$2 ~ /[A-Z]/ && $3 !~ /^sp_[a-z]/ && $2 != "A" {print $3}')
+[[ -z $foreign ]] || fail "exported besides sp_*: $foreign"
+SP_TEST_SPD=$(find "$T/root" -name spd -path '*bin*') SP_TEST_SPCTL=$(find "$T/root" -name spctl -path '*bin*') SP_TEST_WORK=$T/work
+start_spd
+work -n 700 work >"$T/out.0" 2>&1 || fail "$(tail -n 1 "$T/out.0")"
+merge "$T/out.h5" "$S"
+counts "$T/out.h5" 700
+stop_spd
+echo "installed, linked through pkg-config, run"
