@@ -5,10 +5,10 @@
  *     for (...) { sp_begin(step); ...; sp_end(step); }
  *     sp_finalize();
  *
- * A profiler records calls of named regions: a call is one begin and its end, in one thread. There is a default profiler
- * (sp_init and the short names) and any number of explicit ones (sp_create and sp_profiler_...). Each has a segment of
- * its own in /dev/shm. A running spd drains the segments and publishes the profiles; without one the library does both,
- * and sp_finalize writes "<prefix>_rank<NNNNN>.spt".
+ * A profiler records calls of named regions: a call is one begin and its end, in one thread. There is a default
+ * profiler (sp_init and the short names) and any number of explicit ones (sp_create and sp_profiler_...). Each has a
+ * segment of its own in /dev/shm. A running spd drains the segments and publishes the profiles; without one the library
+ * does both, and sp_finalize writes "<prefix>_rank<NNNNN>.spt".
  *
  * Environment, read by sp_init and sp_create (a program with raised privileges is treated as if nothing were set):
  * SP_SESSION, SP_RANK, SP_DISABLE=1, SP_MODE=records|stats, SP_RING=<records>, SP_FULL_WAIT=<microseconds>,
@@ -18,25 +18,27 @@
  *   - Any thread may call it at any time, also before sp_init, after sp_finalize, in atexit handlers and destructors.
  *     Using an explicit profiler while or after another thread destroys it does nothing, or acts on a profiler that was
  *     created since; it does not crash.
- *   - It leaves errno alone and prints nothing, except one line on stderr per process and cause, where something was lost
- *     or could not be made.
+ *   - It leaves errno alone and prints nothing, except one line on stderr per process and cause, where something was
+ * lost or could not be made.
  *   - It sets what sp_profiler_last_error returns for this thread and profiler.
- *   - It is not async-signal-safe. sp_begin, sp_end, sp_profiler_begin and sp_profiler_end are, and so are sp_now_ns and
- *     sp_is_active.
+ *   - It is not async-signal-safe. sp_begin, sp_end, sp_profiler_begin and sp_profiler_end are, and so are sp_now_ns
+ * and sp_is_active.
  *   - Strings that are passed in are copied. Strings that are returned belong to the library.
  *
  * Caveats:
  *   - A begin must be ended by the thread that began it. A thread that ends leaves its open calls unrecorded.
  *   - Jumping out of a signal handler (siglongjmp) that interrupted sp_begin or sp_end sends the rest of that thread's
  *     calls to its signal lane. A handler's calls there are dropped, and counted, rather than waited for.
- *   - A ring that is full is waited for (SP_FULL_WAIT, 100,000 microseconds) where a consumer lives; after that its calls
- *     are dropped and counted, while the statistics stay exact.
+ *   - A ring that is full is waited for (SP_FULL_WAIT, 100,000 microseconds) where a consumer lives; after that its
+ * calls are dropped and counted, while the statistics stay exact.
  *   - While spd has paused recording, begins are swallowed with their ends; a call that began before is recorded whole.
- *   - More than 16,384 calls open at once in a thread are counted, not recorded. 131,072 regions, 512 threads at a time.
+ *   - More than 16,384 calls open at once in a thread are counted, not recorded. 131,072 regions, 512 threads at a
+ * time.
  *   - A forked child does not record unless SP_FORK=follow; then it becomes a further part of its parent's rank at its
  *     first call.
  *   - With more than one thread and no spd, the .spt holds the joined calls of all of them, and the threads' own lanes
- *     stay in the data folder, for "spctl merge SESSION". With SP_MODE=stats and no spd, so do the statistics.
+ *     stay in the data folder, for "spctl merge SESSION". With SP_MODE=stats and no spd, so do the statistics: there is
+ *     no .spt then, and sp_output_path names the spool that holds them, which "spctl report" and "spctl merge" read.
  *   - sp_finalize under spd, and sp_profiler_flush, wait for it up to ten seconds.
  *   - The segment is the user's own memory: whoever truncates it under a running program brings that program SIGBUS. */
 #ifndef SCOPE_PROFILER_H
@@ -66,8 +68,8 @@ extern "C" {
 #define SP_VERSION        "0.1.0"
 #define SP_FORMAT_VERSION 2
 #define SP_INVALID_REGION (-1)
-#define SP_RANK_AUTO      (-1)  /* SP_RANK, else the rank that MPI or Slurm gave, else 0 */
-#define SP_MAX_NAME       1023  /* bytes of a region's name, without its NUL */
+#define SP_RANK_AUTO      (-1) /* SP_RANK, else the rank that MPI or Slurm gave, else 0 */
+#define SP_MAX_NAME       1023 /* bytes of a region's name, without its NUL */
 
 typedef enum sp_status {
     SP_OK = 0,
@@ -105,7 +107,8 @@ typedef struct sp_scope {
     int64_t slot;
 } sp_scope;
 
-/* ---- the default profiler ----------------------------------------------------------------------------------------- */
+/* ---- the default profiler -----------------------------------------------------------------------------------------
+ */
 
 /* Starts the default profiler. `prefix` is where the profile goes, "_rank<NNNNN>.spt" is added to it; NULL or "" mean
  * "scope_profile"; a relative one counts from the current folder. `rank` is 0 or more, or SP_RANK_AUTO.
@@ -123,11 +126,11 @@ SP_API int sp_region(const char *name);
  * stands; a missing one is filled in by a later call. */
 SP_API int sp_region_at(const char *name, const char *file, int line);
 
-/* Begins and ends a call of a region in this thread. A handle that is none, or an inactive profiler: nothing happens but
- * last_error. An end closes the innermost open call of its own region, also where calls cross; without one it is counted
- * and changes nothing (UNMATCHED_END). Wait-free but for a full ring. Async-signal-safe: over this thread's own begin or
- * end a handler's calls go to a lane of their own.
- * last_error: OK, INACTIVE, UNMATCHED_END, TOO_DEEP, TOO_MANY (no lane for this thread), NO_SPACE. */
+/* Begins and ends a call of a region in this thread. A handle that is none, or an inactive profiler: nothing happens
+ * but last_error. An end closes the innermost open call of its own region, also where calls cross; without one it is
+ * counted and changes nothing (UNMATCHED_END). Wait-free but for a full ring. Async-signal-safe: over this thread's own
+ * begin or end a handler's calls go to a lane of their own. last_error: OK, INACTIVE, UNMATCHED_END, TOO_DEEP, TOO_MANY
+ * (no lane for this thread), NO_SPACE. */
 SP_HOT void sp_begin(int region);
 SP_HOT void sp_end(int region);
 
@@ -144,7 +147,8 @@ SP_API int64_t sp_num_calls(int region);
 /* CLOCK_MONOTONIC in ns; what all published times are. Does not touch last_error. Async-signal-safe. */
 SP_API int64_t sp_now_ns(void);
 
-/* 1 while the default profiler records (or is paused by spctl), else 0. Does not touch last_error. Async-signal-safe. */
+/* 1 while the default profiler records (or is paused by spctl), else 0. Does not touch last_error. Async-signal-safe.
+ */
 SP_API int sp_is_active(void);
 
 /* 1 when an spd that takes this process's session runs now, else 0. Does not touch last_error. */
@@ -153,22 +157,24 @@ SP_API int sp_hdf5_available(void);
 /* SP_OUTPUT_TRACE. Does not touch last_error. */
 SP_API sp_output_format sp_default_output_format(void);
 
-/* What the default profiler is to be published as. 0; non-zero: INACTIVE, INVALID_ARGUMENT, or UNSUPPORTED (HDF5 where no
- * spd takes this session), and nothing changes. It wins over spd's --format auto and yields to an explicit one. */
+/* What the default profiler is to be published as. 0; non-zero: INACTIVE, INVALID_ARGUMENT, or UNSUPPORTED (HDF5 where
+ * no spd takes this session), and nothing changes. It wins over spd's --format auto and yields to an explicit one. */
 SP_API int sp_set_output_format(sp_output_format format);
 
 /* What was asked for, sp_default_output_format() at first; after publishing, what was written. */
 SP_API sp_output_format sp_current_output_format(void);
 
-/* The absolute path of the profile: before publishing where it is going to be, afterwards where it is. Belongs to the
- * profiler, valid until that is destroyed or replaced; NULL before the first sp_init. */
+/* The absolute path of the profile: before publishing where it is going to be, afterwards where it is (statistics that
+ * no spd published: their spool). Belongs to the profiler, valid until that is destroyed or replaced; NULL before the
+ * first sp_init. */
 SP_API const char *sp_output_path(void);
 
-/* The default profiler; NULL before the first sp_init, then never NULL again (also when that sp_init failed). Always the
- * same pointer. Do not pass it to sp_destroy unless the running profile is to be discarded. */
+/* The default profiler; NULL before the first sp_init, then never NULL again (also when that sp_init failed). Always
+ * the same pointer. Do not pass it to sp_destroy unless the running profile is to be discarded. */
 SP_API sp_profiler *sp_default_profiler(void);
 
-/* ---- explicit profilers ------------------------------------------------------------------------------------------- */
+/* ---- explicit profilers -------------------------------------------------------------------------------------------
+ */
 
 /* As sp_init, for a profiler of its own; several stand side by side in one process and rank. The caller owns it until
  * sp_destroy. NULL on failure, as sp_init's non-zero, and under SP_DISABLE=1. */
@@ -225,14 +231,15 @@ SP_API sp_status sp_profiler_last_error(const sp_profiler *profiler);
 /* One line in English; never NULL, for no number. Static memory. */
 SP_API const char *sp_error_string(sp_status status);
 
-/* ---- for bindings ------------------------------------------------------------------------------------------------- */
+/* ---- for bindings -------------------------------------------------------------------------------------------------
+ */
 
-/* sp_init of another language (0 C and C++, 1 Fortran). With the same prefix and rank as the running default profiler of
- * the other language it joins that one: 0, and both record into it. */
+/* sp_init of another language (0 C and C++, 1 Fortran). With the same prefix and rank as the running default profiler
+ * of the other language it joins that one: 0, and both record into it. */
 SP_API int sp_init_language(const char *prefix, int rank, int language);
 
-/* The handle of a region of the default profiler that was registered before; -1, and nothing is registered: UNMATCHED_END
- * (no such region), INACTIVE. */
+/* The handle of a region of the default profiler that was registered before; -1, and nothing is registered:
+ * UNMATCHED_END (no such region), INACTIVE. */
 SP_API int sp_find_region(const char *name);
 
 /* sp_init and sp_create of a program that was built for HDF5: they ask for it where an spd serves, and say once where
@@ -244,8 +251,8 @@ SP_API sp_profiler *sp_create_hdf5(const char *prefix, int rank);
 }
 #endif
 
-#define SP_REGION_AT(name)                      sp_region_at((name), __FILE__, __LINE__)
-#define SP_PROFILER_REGION_AT(profiler, name)   sp_profiler_region_at((profiler), (name), __FILE__, __LINE__)
+#define SP_REGION_AT(name)                    sp_region_at((name), __FILE__, __LINE__)
+#define SP_PROFILER_REGION_AT(profiler, name) sp_profiler_region_at((profiler), (name), __FILE__, __LINE__)
 
 #ifdef SP_USE_HDF5
 #define sp_init(prefix, rank)   sp_init_hdf5((prefix), (rank))

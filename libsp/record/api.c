@@ -2,11 +2,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "env.h"
 #include "fork.h"
 #include "lane.h"
 #include "message.h"
 #include "names.h"
-#include "env.h"
 #include "own.h"
 #include "publish.h"
 #include "region.h"
@@ -62,8 +62,9 @@ static sp_status start_default(const char *prefix, int rank, int language, bool 
         return status;
     s.format = hdf5 && sp__spd_serves(s.session) ? SP__FORMAT_HDF5 : SP__FORMAT_AUTO;
     if (hdf5 && s.format == SP__FORMAT_AUTO)
-        sp__say(SP__SAY_HDF5, "no spd takes session %s: the profile is a .spt, not HDF5; start spd, or get HDF5 with "
-                              "\"spctl merge\"",
+        sp__say(SP__SAY_HDF5,
+                "no spd takes session %s: the profile is a .spt, not HDF5; start spd, or get HDF5 with "
+                "\"spctl merge\"",
                 s.session);
     return sp__profiler_start(p, &s);
 }
@@ -221,8 +222,7 @@ SP_API int sp_profiler_reset(sp_profiler *p)
 
 static bool is_region(const struct sp_profiler *p, int region)
 {
-    return region >= 0 &&
-           (uint32_t)region < atomic_load_explicit(&p->header->region_count, memory_order_acquire);
+    return region >= 0 && (uint32_t)region < atomic_load_explicit(&p->header->region_count, memory_order_acquire);
 }
 
 SP_API int64_t sp_num_calls(int region)

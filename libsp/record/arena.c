@@ -151,7 +151,8 @@ void sp__writers_each(struct sp_profiler *p, void (*each)(struct sp__writer *w, 
     scan(p, call_each, &c);
 }
 
-/* Makes every thread of the process pass a full barrier, so that the writers' own fences can be the compiler's alone. */
+/* Makes every thread of the process pass a full barrier, so that the writers' own fences can be the compiler's alone.
+ */
 static void barrier_everywhere(void)
 {
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)

@@ -64,8 +64,9 @@ static sp_status take_free_rank(struct sp__settings *s)
         if (errno != EEXIST)
             error = -errno;
     }
-    sp__say(SP__SAY_ENVIRONMENT, "SP_RANK=auto: cannot reserve a rank with %s: %s; make the folder writable, or set "
-                                 "SP_RANK to a number; recording is off",
+    sp__say(SP__SAY_ENVIRONMENT,
+            "SP_RANK=auto: cannot reserve a rank with %s: %s; make the folder writable, or set "
+            "SP_RANK to a number; recording is off",
             path, strerror(error ? -error : ERANGE));
     return SP_ERR_IO;
 }
@@ -89,7 +90,8 @@ static sp_status choose_rank(struct sp__settings *s, const struct sp__env *env, 
     return SP_OK;
 }
 
-sp_status sp__settings_read(struct sp__settings *ret, const char *prefix, int rank, uint32_t language, bool *ret_disabled)
+sp_status sp__settings_read(struct sp__settings *ret, const char *prefix, int rank, uint32_t language,
+                            bool *ret_disabled)
 {
     struct sp__env env;
     if (rank < SP_RANK_AUTO)
@@ -109,8 +111,9 @@ sp_status sp__settings_read(struct sp__settings *ret, const char *prefix, int ra
     if (env.complaint[0])
         sp__say(SP__SAY_ENVIRONMENT, "%s", env.complaint);
     if (env.session_error) {
-        sp__say(SP__SAY_ENVIRONMENT, "SP_SESSION=%s... is no session name: 1 to 64 of A-Z a-z 0-9 . _ - and neither . nor "
-                                     "- first; recording is off",
+        sp__say(SP__SAY_ENVIRONMENT,
+                "SP_SESSION=%s... is no session name: 1 to 64 of A-Z a-z 0-9 . _ - and neither . nor "
+                "- first; recording is off",
                 env.session);
         return SP_ERR_INVALID_ARGUMENT;
     }
@@ -231,8 +234,8 @@ static int drain_dead(int fd, const char *name, uint32_t state)
     return error;
 }
 
-/* A dead segment has the name. Its calls go to its spool; where that takes too long or fails, or somebody else is at it,
- * it is moved aside and somebody drains it later. */
+/* A dead segment has the name. Its calls go to its spool; where that takes too long or fails, or somebody else is at
+ * it, it is moved aside and somebody drains it later. */
 static int bury(int fd, const char *name)
 {
     struct sp__segment segment;
@@ -258,10 +261,13 @@ static void say_no_segment(const struct sp__settings *s, const char *name, int e
 {
     struct statvfs fs;
     unsigned long long available = statvfs(SP__SHM_DIR, &fs) == 0 ? (unsigned long long)fs.f_bavail * fs.f_frsize : 0;
-    sp__say(SP__SAY_SHM,
-            "%s: cannot make the segment %s of rank %d: %s (%llu bytes needed, %llu free); make %s a writable tmpfs with "
-            "room (mount -o remount,size=...) or set SP_RING lower; recording is off",
-            SP__SHM_DIR, name, s->rank, strerror(-error), (unsigned long long)need, available, SP__SHM_DIR);
+    if (need == 0) /* it did not come to that: one ring, and what stands around it */
+        need = s->ring * sizeof(struct sp__record) + sizeof(struct sp__header) + 16 * SP__PAGE;
+    sp__say(
+        SP__SAY_SHM,
+        "%s: cannot make the segment %s of rank %d: %s (%llu bytes needed, %llu free); make %s a writable tmpfs with "
+        "room (mount -o remount,size=...) or set SP_RING lower; recording is off",
+        SP__SHM_DIR, name, s->rank, strerror(-error), (unsigned long long)need, available, SP__SHM_DIR);
 }
 
 static sp_status make_segment(struct sp_profiler *p)

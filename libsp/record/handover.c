@@ -70,8 +70,9 @@ static enum sp__waited conclude(struct sp_profiler *p, const char *what)
         p->written = r.format;
         return SP__WAITED_DONE;
     }
-    sp__say(SP__SAY_PUBLISH, "spd could not %s rank %d of session %s%s%s: %s; make room or make the folder writable, then "
-                             "try again; nothing is lost",
+    sp__say(SP__SAY_PUBLISH,
+            "spd could not %s rank %d of session %s%s%s: %s; make room or make the folder writable, then "
+            "try again; nothing is lost",
             what, p->settings.rank, p->settings.session, r.path[0] ? " to " : "", r.path,
             r.error > 0 ? strerror(r.error) : "no reason given");
     return SP__WAITED_FAILED;

@@ -13,6 +13,7 @@
 #include "fork.h"
 #include "message.h"
 #include "names.h"
+#include "stats.h"
 
 static pthread_key_t key;
 
@@ -20,10 +21,11 @@ static void say_no_space(const struct sp_profiler *p, uint64_t need)
 {
     struct statvfs fs;
     unsigned long long available = statvfs(SP__SHM_DIR, &fs) == 0 ? (unsigned long long)fs.f_bavail * fs.f_frsize : 0;
-    sp__say(SP__SAY_SHM,
-            "%s: no room for a thread of rank %d: %llu bytes needed, %llu free; enlarge it (mount -o remount,size=...) or "
-            "set SP_RING lower; calls of that thread are counted, not recorded",
-            SP__SHM_DIR, p->settings.rank, (unsigned long long)need, available);
+    sp__say(
+        SP__SAY_SHM,
+        "%s: no room for a thread of rank %d: %llu bytes needed, %llu free; enlarge it (mount -o remount,size=...) or "
+        "set SP_RING lower; calls of that thread are counted, not recorded",
+        SP__SHM_DIR, p->settings.rank, (unsigned long long)need, available);
 }
 
 /* The blocks of one ring: halved while /dev/shm has no room. */
@@ -32,7 +34,8 @@ static int reserve_ring(struct sp_profiler *p, struct sp__lane *lane)
     uint32_t records = atomic_load_explicit(&p->ring, memory_order_relaxed);
     uint32_t wanted = records;
     int error;
-    while ((error = sp__born_reserve(&p->born, lane->ring_offset, records * sizeof(struct sp__record), true)) == -ENOSPC &&
+    while ((error = sp__born_reserve(&p->born, lane->ring_offset, records * sizeof(struct sp__record), true)) ==
+               -ENOSPC &&
            records > SP__RING_LEAST)
         records /= 2;
     if (error)
@@ -66,6 +69,8 @@ static int prepare(struct sp_profiler *p, struct sp__lane *lane, bool is_signal)
         error = sp__born_reserve(&p->born, lane->stats_offset, stats, true);
     if (!error)
         error = sp__born_reserve(&p->born, lane->stack_offset, SP__PAGE, true);
+    if (!error && !sp__stats_make(p, lane, 0)) /* before the ring, which takes what it can get */
+        error = -ENOSPC;
     if (!error)
         error = reserve_ring(p, lane);
     if (error)
@@ -81,8 +86,8 @@ static int reserve_row(struct sp_profiler *p, uint32_t n)
 {
     if (n < atomic_load_explicit(&p->lanes_reserved, memory_order_acquire))
         return 0;
-    int error = sp__born_reserve(&p->born, p->header->lanes_offset + n * sizeof(struct sp__lane), sizeof(struct sp__lane),
-                                 true);
+    int error = sp__born_reserve(&p->born, p->header->lanes_offset + n * sizeof(struct sp__lane),
+                                 sizeof(struct sp__lane), true);
     if (error)
         return error;
     uint32_t reserved = n;
@@ -118,7 +123,7 @@ static void adopt(struct sp_profiler *p, struct sp__writer *w, struct sp__lane *
     sp__set_limit(w);
     sp__put_begin_markers(p, w);
     raise_used(p, n + 1);
-    w->depth_limit = SP__STACK_PAGE;
+    w->reserved = SP__STACK_PAGE;
 }
 
 int sp__lane_claim(struct sp_profiler *p, struct sp__writer *w)
@@ -136,7 +141,8 @@ int sp__lane_claim(struct sp_profiler *p, struct sp__writer *w)
         uint32_t free = 0;
         /* Acquire: pairs with the release store of the thread that ended, after its last record. */
         if (atomic_load_explicit(&lane->claimed, memory_order_relaxed) != 0 ||
-            !atomic_compare_exchange_strong_explicit(&lane->claimed, &free, 1, memory_order_acquire, memory_order_relaxed))
+            !atomic_compare_exchange_strong_explicit(&lane->claimed, &free, 1, memory_order_acquire,
+                                                     memory_order_relaxed))
             continue;
         bool ready = atomic_load_explicit(&lane->ready, memory_order_relaxed) != 0;
         if (ready && lane->signal_lane != w->is_signal) {
@@ -152,8 +158,9 @@ int sp__lane_claim(struct sp_profiler *p, struct sp__writer *w)
         break;
     }
     if (error == -EMFILE)
-        sp__say(SP__SAY_LANES, "more than %u threads of rank %d record at once; calls of the others are counted, not "
-                               "recorded",
+        sp__say(SP__SAY_LANES,
+                "more than %u threads of rank %d record at once; calls of the others are counted, not "
+                "recorded",
                 header->lane_capacity, p->settings.rank);
     else
         say_no_space(p, SP__RING_LEAST * sizeof(struct sp__record) + 4 * SP__PAGE);
@@ -201,7 +208,7 @@ void sp__writers_reap(void)
     }
 }
 
-struct sp__writer *sp__writer_of(struct sp_profiler *p, struct sp__slot *slot)
+struct sp__writer *sp__writer_of(struct sp_profiler *p)
 {
     sp__writers_reap();
     struct sp__writer *w = sp__self.writers;
@@ -215,7 +222,6 @@ struct sp__writer *sp__writer_of(struct sp_profiler *p, struct sp__slot *slot)
         sp__self.writers = w;
         pthread_setspecific(key, &sp__self);
     }
-    slot->writer = w;
     return w;
 }
 
@@ -246,7 +252,7 @@ static void give_back(struct sp_profiler *p, struct sp__writer *w)
         sp__put_end_markers(p, w);
         sp__release(w);
     }
-    w->depth_limit = 0;
+    w->reserved = w->depth_limit = 0;
     w->lane = NULL;
     /* Pairs with the acquire of the next claim. */
     atomic_store_explicit(&lane->claimed, 0, memory_order_release);

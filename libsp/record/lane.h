@@ -1,4 +1,5 @@
-/* lane.h: a thread's lane: claiming, its ring, and the slow ways of begin and end. Async-signal-safe where it matters. */
+/* lane.h: a thread's lane: claiming, its ring, and the slow ways of begin and end. Async-signal-safe where it matters.
+ */
 #ifndef SP__LANE_H
 #define SP__LANE_H
 
@@ -8,7 +9,7 @@ enum sp__how { SP__END_REGION, SP__END_LAST, SP__END_SCOPE };
 
 /* lane.c */
 /* This thread's writer for p, made at its first call; NULL: no memory. Entered. */
-struct sp__writer *sp__writer_of(struct sp_profiler *p, struct sp__slot *slot);
+struct sp__writer *sp__writer_of(struct sp_profiler *p);
 /* A lane for w. 0; -EMFILE: all are taken; -ENOSPC: /dev/shm is full; -errno. Said. */
 int sp__lane_claim(struct sp_profiler *p, struct sp__writer *w);
 /* Forgets writers whose profiler is gone. */

@@ -7,45 +7,47 @@
 #undef sp_init
 #undef sp_create
 
-/* The way of each clock is a function of its own: the cheaper one then needs no stack frame. */
-__attribute__((noinline)) static void begin_mono(struct sp__slot *slot, struct sp__writer *w, struct sp_profiler *p, int region)
+/* The way of each clock is a function of its own: the cheaper one then needs no stack frame, the other one a small one.
+ * The slot knows the profiler. */
+__attribute__((noinline)) static void begin_mono(struct sp__slot *slot, struct sp__writer *w, int region)
 {
     if (SP__LIKELY(sp__begin_on(w, (uint32_t)region, false, SP__CLOCK_MONOTONIC)))
         slot->error = SP_OK;
     else
-        sp__begin_slow(p, region, false);
+        sp__begin_slow(slot->profiler, region, false);
 }
 
-__attribute__((noinline)) static void end_mono(struct sp__slot *slot, struct sp__writer *w, struct sp_profiler *p, int region)
+__attribute__((noinline)) static void end_mono(struct sp__slot *slot, struct sp__writer *w, int region)
 {
     bool anchor;
-    if (SP__LIKELY(sp__end_on(w, (uint32_t)region, 0, SP__CLOCK_MONOTONIC, &anchor)))
+    uint64_t now = sp__clock_now(SP__CLOCK_MONOTONIC);
+    if (SP__LIKELY(sp__end_on(w, (uint32_t)region, 0, now, SP__CLOCK_MONOTONIC, &anchor)))
         slot->error = SP_OK;
     else
-        sp__end_slow(p, region, 0, SP__END_REGION);
+        sp__end_slow(slot->profiler, region, 0, SP__END_REGION);
 }
 
-SP__HOT void begin(struct sp__slot *slot, struct sp__writer *w, struct sp_profiler *p, int region)
+SP__HOT void begin(struct sp__slot *slot, struct sp__writer *w, int region)
 {
     if (w->clock != SP__CLOCK_TSC)
-        begin_mono(slot, w, p, region);
+        begin_mono(slot, w, region);
     else if (SP__LIKELY(sp__begin_on(w, (uint32_t)region, false, SP__CLOCK_TSC)))
         slot->error = SP_OK;
     else
-        sp__begin_slow(p, region, false);
+        sp__begin_slow(slot->profiler, region, false);
 }
 
-SP__HOT void end(struct sp__slot *slot, struct sp__writer *w, struct sp_profiler *p, int region)
+SP__HOT void end(struct sp__slot *slot, struct sp__writer *w, int region)
 {
     bool anchor;
     if (w->clock != SP__CLOCK_TSC) {
-        end_mono(slot, w, p, region);
-    } else if (SP__LIKELY(sp__end_on(w, (uint32_t)region, 0, SP__CLOCK_TSC, &anchor))) {
+        end_mono(slot, w, region);
+    } else if (SP__LIKELY(sp__end_on(w, (uint32_t)region, 0, sp__clock_now(SP__CLOCK_TSC), SP__CLOCK_TSC, &anchor))) {
         slot->error = SP_OK;
         if (SP__UNLIKELY(anchor))
             sp__anchor_slow(w);
     } else {
-        sp__end_slow(p, region, 0, SP__END_REGION);
+        sp__end_slow(slot->profiler, region, 0, SP__END_REGION);
     }
 }
 
@@ -60,7 +62,7 @@ SP_API void sp_begin(int region)
             slot->error = SP_ERR_INACTIVE;
         return;
     }
-    begin(slot, w, &sp__default, region);
+    begin(slot, w, region);
 }
 
 SP_API void sp_end(int region)
@@ -74,7 +76,7 @@ SP_API void sp_end(int region)
             slot->error = SP_ERR_INACTIVE;
         return;
     }
-    end(slot, w, &sp__default, region);
+    end(slot, w, region);
 }
 
 /* This thread's writer for p, if its slot remembers it: a slot may be another profiler's too. */
@@ -93,7 +95,7 @@ SP_API void sp_profiler_begin(sp_profiler *p, int region)
     struct sp__slot *slot;
     struct sp__writer *w = writer_for(p, &slot);
     if (SP__LIKELY(w != NULL))
-        begin(slot, w, p, region);
+        begin(slot, w, region);
     else if (sp__active(p))
         sp__begin_slow(p, region, false);
     else
@@ -107,7 +109,7 @@ SP_API void sp_profiler_end(sp_profiler *p, int region)
     struct sp__slot *slot;
     struct sp__writer *w = writer_for(p, &slot);
     if (SP__LIKELY(w != NULL))
-        end(slot, w, p, region);
+        end(slot, w, region);
     else if (sp__active(p))
         sp__end_slow(p, region, 0, SP__END_REGION);
     else
@@ -144,7 +146,8 @@ SP_API int sp_scope_end(sp_scope *scope)
         return (int)status;
     }
     struct sp__writer *w = writer_for(p, &slot);
-    if (SP__LIKELY(w && sp__end_on(w, (uint32_t)scope->region, (uint64_t)scope->slot, w->clock, &anchor))) {
+    if (SP__LIKELY(w && sp__end_on(w, (uint32_t)scope->region, (uint64_t)scope->slot, sp__clock_now(w->clock), w->clock,
+                                   &anchor))) {
         slot->error = status = SP_OK;
         if (SP__UNLIKELY(anchor))
             sp__anchor_slow(w);

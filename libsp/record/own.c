@@ -60,12 +60,16 @@ int sp__consumer_lives(struct sp_profiler *p)
 
 void sp__bell(struct sp_profiler *p)
 {
-    if (sp__born_fd_good(&p->born)) {
-        /* The byte lies in the header's magic and is written as it is: only that somebody wrote counts. */
-        const uint64_t magic = SP__MAGIC;
-        ssize_t n = pwrite(p->born.fd, (const char *)&magic + SP__BYTE_DOORBELL, 1, SP__BYTE_DOORBELL);
+    /* The byte lies in the header's magic and is written as it is: only that somebody wrote counts. */
+    const uint64_t magic = SP__MAGIC;
+    int other = sp__born_fd_good(&p->born) ? -1 : sp__reopen(p);
+    int fd = other < 0 ? p->born.fd : other;
+    if (other >= 0 || sp__born_fd_good(&p->born)) {
+        ssize_t n = pwrite(fd, (const char *)&magic + SP__BYTE_DOORBELL, 1, SP__BYTE_DOORBELL);
         (void)n; /* a consumer looks at its lanes now and then all the same */
     }
+    if (other >= 0)
+        close(other);
 }
 
 bool sp__own_try(struct sp_profiler *p)
@@ -103,16 +107,21 @@ static bool fds_good(const struct sp__own *own)
 }
 
 /* Numbers that are somebody else's files by now are not ours to close. */
-static void forget(struct sp__own *own)
+static void check_fds(const struct sp__own *own)
 {
     struct sp__consumer *c = own->consumer;
-    if (!c)
-        return;
     if (!is_file(c->segment.fd, own->segment_dev, own->segment_ino))
         c->segment.fd = -1;
     if (!is_file(c->spool.fd, own->spool_dev, own->spool_ino))
         c->spool.fd = -1;
-    sp__consumer_destroy(c);
+}
+
+static void forget(struct sp__own *own)
+{
+    if (!own->consumer)
+        return;
+    check_fds(own);
+    sp__consumer_destroy(own->consumer);
     own->consumer = NULL;
 }
 
@@ -123,13 +132,11 @@ void sp__own_forget(struct sp_profiler *p)
 
 void sp__own_leave(struct sp_profiler *p)
 {
-    struct sp__own *own = &p->own;
-    struct sp__consumer *c = own->consumer;
-    if (c && is_file(c->segment.fd, own->segment_dev, own->segment_ino))
-        close(c->segment.fd);
-    if (c && is_file(c->spool.fd, own->spool_dev, own->spool_ino))
-        close(c->spool.fd);
-    *own = (struct sp__own){0}; /* its memory stays: freeing it would release byte 1, which is the parent's */
+    if (p->own.consumer) {
+        check_fds(&p->own);
+        sp__consumer_leave(p->own.consumer);
+    }
+    p->own = (struct sp__own){0};
 }
 
 static void output_folder(const struct sp_profiler *p, char ret[SP__PATH_SIZE])
@@ -192,12 +199,31 @@ static int make(struct sp_profiler *p, char why[256])
 static bool unchanged(const struct sp__consumer *c)
 {
     struct stat st;
-    if (fstat(c->spool.fd, &st) != 0 || (uint64_t)st.st_size != c->spool.size || st.st_nlink == 0)
+    if (fstat(c->spool.fd, &st) != 0 || (uint64_t)st.st_size != c->spool.size)
         return false;
     uint32_t used = atomic_load_explicit(&c->segment.header->lanes_used, memory_order_acquire);
     for (uint32_t i = 0; i < used && i < c->segment.lane_capacity; i++)
         if (atomic_load_explicit(&c->segment.lanes[i].tail, memory_order_acquire) != c->next[i])
             return false;
+    return true;
+}
+
+/* A spool that nobody but us wrote to has its name, or gets it back: its folder may have been removed meanwhile. */
+static bool has_name(struct sp__own *own)
+{
+    struct sp__spool *spool = &own->consumer->spool;
+    struct stat st;
+    if (fstat(spool->fd, &st) != 0)
+        return false;
+    if (st.st_nlink > 0)
+        return true;
+    if (sp__spool_restore(spool) != 0)
+        return false;
+    spool->fd = move_up(spool->fd);
+    if (fstat(spool->fd, &st) != 0)
+        return false;
+    own->spool_dev = st.st_dev;
+    own->spool_ino = st.st_ino;
     return true;
 }
 
@@ -211,17 +237,18 @@ int sp__own_take(struct sp_profiler *p)
             error = sp__lock_take(own->consumer->segment.fd, SP__BYTE_CONSUMER);
         if (error)
             return error == -EAGAIN ? -EBUSY : error;
-        if (fds_good(own) && unchanged(own->consumer))
+        if (fds_good(own) && unchanged(own->consumer) && has_name(own))
             return 0;
         forget(own);
     }
     error = make(p, why);
     if (error && error != -EBUSY)
-        sp__say(SP__SAY_SPOOL,
-                "cannot write the spool of rank %d below %s: %s%s%s; make the folder writable or set SP_DATA_DIR; calls "
-                "are dropped and counted when a ring is full",
-                p->settings.rank, p->settings.data_dir[0] ? p->settings.data_dir : "the data folder", strerror(-error),
-                why[0] ? ", " : "", why);
+        sp__say(
+            SP__SAY_SPOOL,
+            "cannot write the spool of rank %d below %s: %s%s%s; make the folder writable or set SP_DATA_DIR; calls "
+            "are dropped and counted when a ring is full",
+            p->settings.rank, p->settings.data_dir[0] ? p->settings.data_dir : "the data folder", strerror(-error),
+            why[0] ? ", " : "", why);
     return error;
 }
 
@@ -238,8 +265,9 @@ int sp__own_drain(struct sp_profiler *p)
         return error;
     error = sp__consumer_drain(p->own.consumer, 0, NULL);
     if (error)
-        sp__say(SP__SAY_SPOOL, "cannot append to the spool %s: %s; make room there; calls are dropped and counted when a "
-                               "ring is full",
+        sp__say(SP__SAY_SPOOL,
+                "cannot append to the spool %s: %s; make room there; calls are dropped and counted when a "
+                "ring is full",
                 p->own.consumer->spool.path, strerror(-error));
     sp__own_rest(p);
     return error;

@@ -18,8 +18,8 @@ bool sp__own_try(struct sp_profiler *p);
 void sp__own_wait(struct sp_profiler *p);
 void sp__own_done(struct sp_profiler *p);
 
-/* With the word: takes byte 1 and the spool, p->own.consumer is good until sp__own_rest. 0; -EBUSY: another consumer has
- * byte 1; -errno, said. */
+/* With the word: takes byte 1 and the spool, p->own.consumer is good until sp__own_rest. 0; -EBUSY: another consumer
+ * has byte 1; -errno, said. */
 int sp__own_take(struct sp_profiler *p);
 void sp__own_rest(struct sp_profiler *p);
 

@@ -13,10 +13,10 @@
 #include "writer.h"
 
 enum sp__phase {
-    SP__IDLE = 0,      /* nothing behind it */
-    SP__ENDED = 1,     /* finalized: names and statistics are readable */
-    SP__LIVE = 2,      /* recording, paused, or about to be published */
-    SP__FOLLOWING = 3  /* a forked child with SP_FORK=follow, before its first call */
+    SP__IDLE = 0,     /* nothing behind it */
+    SP__ENDED = 1,    /* finalized: names and statistics are readable */
+    SP__LIVE = 2,     /* recording, paused, or about to be published */
+    SP__FOLLOWING = 3 /* a forked child with SP_FORK=follow, before its first call */
 };
 
 /* What sp_init and sp_create were told, and the environment said. */
@@ -36,14 +36,14 @@ struct sp__settings {
     bool follow;
 };
 
-/* The program's own consumer, kept between drains. It holds byte 1 only while it drains, so that spd can take over. Used
- * by whoever holds `word`. */
+/* The program's own consumer, kept between drains. It holds byte 1 only while it drains, so that spd can take over.
+ * Used by whoever holds `word`. */
 struct sp__own {
     _Atomic uint32_t word; /* CAS acquire, stored release: makes this process's drains exclude each other */
     struct sp__consumer *consumer;
     dev_t segment_dev, spool_dev;
     ino_t segment_ino, spool_ino;
-    bool beside_output;  /* the data folder could not be used: the spool lies in the output's folder */
+    bool beside_output;         /* the data folder could not be used: the spool lies in the output's folder */
     char folder[SP__PATH_SIZE]; /* data folder that is used; "" before the first drain */
 };
 
@@ -60,8 +60,8 @@ struct sp__names {
 
 /* Never freed: a pointer that outlives sp_destroy finds SP__IDLE, or a later profiler. */
 struct sp_profiler {
-    _Atomic uint32_t phase; /* enum sp__phase: stored seq_cst before users is looked at, and loaded seq_cst after users was
-                               raised, so that one of the two sees the other */
+    _Atomic uint32_t phase; /* enum sp__phase: stored seq_cst before users is looked at, and loaded seq_cst after users
+                               was raised, so that one of the two sees the other */
     _Atomic uint32_t users; /* threads in here that touch the segment without `control` */
     uint32_t slot;          /* index into sp__thread.slots, constant */
     bool named;             /* ever given to the program: constant once true */
@@ -82,8 +82,8 @@ struct sp_profiler {
     struct sp__names names;
     char path[SP__PATH_SIZE];     /* where the program itself would publish */
     char answered[SP__PATH_SIZE]; /* where the consumer does */
-    uint32_t written; /* enum sp__format of the publication, SP__FORMAT_AUTO before it */
-    double tick_ns;   /* once ended; 0 before */
+    uint32_t written;             /* enum sp__format of the publication, SP__FORMAT_AUTO before it */
+    double tick_ns;               /* once ended; 0 before */
 };
 
 extern struct sp_profiler sp__default;
@@ -105,7 +105,8 @@ struct sp_profiler *sp__first_profiler(void);
 struct sp_profiler *sp__profiler_take(void);
 
 /* birth.c. Control is held and p is idle. */
-sp_status sp__settings_read(struct sp__settings *ret, const char *prefix, int rank, uint32_t language, bool *ret_disabled);
+sp_status sp__settings_read(struct sp__settings *ret, const char *prefix, int rank, uint32_t language,
+                            bool *ret_disabled);
 sp_status sp__profiler_start(struct sp_profiler *p, const struct sp__settings *settings);
 bool sp__spd_serves(const char *session);
 

@@ -56,8 +56,8 @@ static int finish(struct sp_profiler *p)
     sp__own_wait(p);
     int error = publish_final(p);
     if (error > 0)
-        sp__say(SP__SAY_LATE, "spd has not published rank %d of session %s within 10 s; %s stays until it has", p->settings.rank,
-                p->settings.session, p->born.name);
+        sp__say(SP__SAY_LATE, "spd has not published rank %d of session %s within 10 s; %s stays until it has",
+                p->settings.rank, p->settings.session, p->born.name);
     sp__own_done(p);
     if (error < 0)
         return error;
@@ -102,8 +102,8 @@ sp_status sp__flush(struct sp_profiler *p)
             if (waited == SP__WAITED_FREE)
                 error = sp__publish_own(p, false);
             if (waited == SP__WAITED_LONG)
-                sp__say(SP__SAY_LATE, "spd has not flushed rank %d of session %s within 10 s; try again", p->settings.rank,
-                        p->settings.session);
+                sp__say(SP__SAY_LATE, "spd has not flushed rank %d of session %s within 10 s; try again",
+                        p->settings.rank, p->settings.session);
         } while (error == -EBUSY);
         sp__own_done(p);
     }

@@ -4,8 +4,8 @@
 
 #include "profiler.h"
 
-/* Control is not held. SP_OK, SP_ERR_OPEN_SCOPES (published), SP_ERR_IO (not published, recording goes on). Nothing where
- * p is not live. */
+/* Control is not held. SP_OK, SP_ERR_OPEN_SCOPES (published), SP_ERR_IO (not published, recording goes on). Nothing
+ * where p is not live. */
 sp_status sp__finalize(struct sp_profiler *p);
 
 /* Control is not held. SP_OK or SP_ERR_IO. */
@@ -16,10 +16,10 @@ int sp__publish_own(struct sp_profiler *p, bool final);
 
 /* handover.c; a consumer that holds byte 1, or is about to. */
 enum sp__waited {
-    SP__WAITED_DONE,  /* published, p->answered says where */
+    SP__WAITED_DONE,   /* published, p->answered says where */
     SP__WAITED_FAILED, /* refused, said */
-    SP__WAITED_FREE,  /* nobody holds byte 1 */
-    SP__WAITED_LONG   /* ten seconds are over */
+    SP__WAITED_FREE,   /* nobody holds byte 1 */
+    SP__WAITED_LONG    /* ten seconds are over */
 };
 enum sp__waited sp__wait_final(struct sp_profiler *p);
 enum sp__waited sp__wait_flush(struct sp_profiler *p);

@@ -14,8 +14,9 @@
 
 static void say_failed(const struct sp_profiler *p, int error, const char *why)
 {
-    sp__say(SP__SAY_PUBLISH, "cannot write %s: %s%s%s; make its folder writable and call sp_finalize again, or get the "
-                             "profile with \"spctl merge %s\"; nothing is lost",
+    sp__say(SP__SAY_PUBLISH,
+            "cannot write %s: %s%s%s; make its folder writable and call sp_finalize again, or get the "
+            "profile with \"spctl merge %s\"; nothing is lost",
             p->path, strerror(-error), why[0] ? ", " : "", why, p->settings.session);
 }
 
@@ -35,17 +36,19 @@ static int open_recording(struct sp_profiler *p, struct sp__recording **ret, cha
     return sp__recording_create(ret, &source, why);
 }
 
-static void write_note(struct sp_profiler *p, const struct sp__recording *recording, bool final)
+static void write_note(struct sp_profiler *p, const struct sp__recording *recording, const char *file,
+                       const char *format, bool final)
 {
     char path[SP__PATH_SIZE + 256], stem[96];
     if (p->own.beside_output)
         return; /* there is no data folder to look in */
     sp__incarnation_stem(&p->identity, stem);
     (void)snprintf(path, sizeof path, "%s/%s/%s" SP__NOTE_SUFFIX, p->own.folder, p->settings.session, stem);
-    int error = sp__note_write(path, recording, p->path, "spt", final);
+    int error = sp__note_write(path, recording, file, format, final);
     if (error)
-        sp__say(SP__SAY_NOTE, "cannot write %s: %s; \"spctl merge %s\" will not find rank %d, merge its file %s by name",
-                path, strerror(-error), p->settings.session, p->settings.rank, p->path);
+        sp__say(SP__SAY_NOTE,
+                "cannot write %s: %s; \"spctl merge %s\" will not find rank %d, merge its file %s by name", path,
+                strerror(-error), p->settings.session, p->settings.rank, file);
 }
 
 /* The note is durable before the profile gets its name: whoever finds the file knows whose it is, and what it holds. */
@@ -57,9 +60,13 @@ static int write_files(struct sp_profiler *p, bool final, bool *ret_keep)
     if (!error) {
         if (final)
             recording->ended = true; /* its END frame comes when this has succeeded */
-        write_note(p, recording, final);
+        write_note(p, recording, p->path, "spt", final);
         error = sp__trace_write(recording, p->path);
         *ret_keep = recording->thread_count > 1;
+        if (error && final) { /* a later try, or somebody else's, is the final one */
+            recording->ended = false;
+            write_note(p, recording, p->path, "spt", false);
+        }
         if (!error && *ret_keep && final)
             sp__say(SP__SAY_THREADS, "%s holds the joined calls of %zu threads; \"spctl merge %s\" gives each its lane",
                     p->path, recording->thread_count, p->settings.session);
@@ -70,8 +77,31 @@ static int write_files(struct sp_profiler *p, bool final, bool *ret_keep)
     return error;
 }
 
+/* A .spt has no place for statistics: what is kept is the spool. */
+static int keep_statistics(struct sp_profiler *p, bool final)
+{
+    struct sp__consumer *c = p->own.consumer;
+    struct sp__recording *recording;
+    char why[256] = "";
+    int error = open_recording(p, &recording, why);
+    if (error) {
+        say_failed(p, error, why);
+        return error;
+    }
+    if (final)
+        recording->ended = true; /* its END frame follows */
+    write_note(p, recording, c->spool.path, "spool", false);
+    sp__recording_destroy(recording);
+    sp__consumer_answer(c, SP_OK, 0, p->written, c->spool.path);
+    if (final)
+        sp__say(SP__SAY_STATS, "the statistics of rank %d are in %s; \"spctl report %s\" shows them", p->settings.rank,
+                c->spool.path, p->own.beside_output ? c->spool.path : p->settings.session);
+    return 0;
+}
+
 /* State first: whoever finds the segment from here on has nothing to do but to remove its name. Killed before that, it
- * is a dead segment whose spool has everything; killed after it, a spool of what is published stands beside its note. */
+ * is a dead segment whose spool has everything; killed after it, a spool of what is published stands beside its note.
+ */
 static void close_books(struct sp_profiler *p, bool keep)
 {
     struct sp__consumer *c = p->own.consumer;
@@ -105,10 +135,8 @@ int sp__publish_own(struct sp_profiler *p, bool final)
     if (error) {
         say_failed(p, error, c->spool.path);
     } else if (p->settings.mode == SP__MODE_STATS) {
-        keep = true; /* a .spt has no place for statistics */
-        pthread_mutex_lock(&p->table);
-        memcpy(p->answered, c->spool.path, sizeof p->answered);
-        pthread_mutex_unlock(&p->table);
+        keep = true;
+        error = keep_statistics(p, final);
     } else {
         error = write_files(p, final, &keep);
         p->written = error ? p->written : SP__FORMAT_TRACE;

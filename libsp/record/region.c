@@ -75,7 +75,7 @@ static int grow(struct sp__names *names)
     return 0;
 }
 
-/* Address space by chunks; blocks for a whole chunk, or where there is no room for that only for what is needed. */
+/* Address space by chunks; blocks by pages, since a small /dev/shm has better uses for them. */
 static uint64_t take_string(struct sp_profiler *p, const char *text, size_t length)
 {
     struct sp__names *names = &p->names;
@@ -85,11 +85,15 @@ static uint64_t take_string(struct sp_profiler *p, const char *text, size_t leng
             return 0;
         names->string_at = at;
         names->string_end = at + CHUNK;
-        names->string_reserved = sp__born_reserve(&p->born, at, CHUNK, false) == 0 ? at + CHUNK : at;
+        names->string_reserved = at;
     }
     uint64_t at = names->string_at;
-    if (at + length + 1 > names->string_reserved && sp__born_reserve(&p->born, at, length + 1, false) != 0)
-        return 0;
+    uint64_t end = at + length + 1;
+    if (end > names->string_reserved) {
+        if (sp__born_reserve(&p->born, at, length + 1, false) != 0)
+            return 0;
+        names->string_reserved = (end + SP__PAGE - 1) & ~(uint64_t)(SP__PAGE - 1);
+    }
     memcpy(p->born.map + at, text, length + 1);
     names->string_at += length + 1;
     return at;
@@ -146,7 +150,8 @@ static void locate(struct sp_profiler *p, uint32_t n, const char *file, int line
     atomic_store_explicit(&r->file_offset, at, memory_order_release);
 }
 
-static int get_locked(struct sp_profiler *p, const char *name, size_t length, const char *file, int line, sp_status *status)
+static int get_locked(struct sp_profiler *p, const char *name, size_t length, const char *file, int line,
+                      sp_status *status)
 {
     struct sp__names *names = &p->names;
     uint64_t hash = hash_of(name, length);
@@ -195,8 +200,9 @@ int sp__region_get(struct sp_profiler *p, const char *name, const char *file, in
     int n = get_locked(p, mended, length, file, line, ret_status);
     pthread_mutex_unlock(&p->table);
     if (*ret_status == SP_ERR_NO_SPACE)
-        sp__say(SP__SAY_SHM, "%s: no room for the name of region \"%.60s\" of rank %d; enlarge it (mount -o "
-                             "remount,size=...); calls of such regions are not recorded",
+        sp__say(SP__SAY_SHM,
+                "%s: no room for the name of region \"%.60s\" of rank %d; enlarge it (mount -o "
+                "remount,size=...); calls of such regions are not recorded",
                 SP__SHM_DIR, mended, p->settings.rank);
     return n;
 }

@@ -43,7 +43,8 @@ bool sp__set_limit(struct sp__writer *w)
     return passed;
 }
 
-/* A wait that ran out stands for all later ones until the tail moves, or, since its consumer may have died, for a while. */
+/* A wait that ran out stands for all later ones until the tail moves, or, since its consumer may have died, for a
+ * while. */
 static bool still_stalled(struct sp__writer *w)
 {
     if (!w->stalled)

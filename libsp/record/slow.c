@@ -89,7 +89,7 @@ static bool grow_stack(struct sp_profiler *p, struct sp__writer *w)
         return false;
     if (sp__born_reserve(&p->born, w->lane->stack_offset + w->depth * sizeof(struct sp__open), SP__PAGE, true) != 0)
         return false;
-    w->depth_limit += SP__STACK_PAGE;
+    w->reserved += SP__STACK_PAGE;
     return true;
 }
 
@@ -109,7 +109,7 @@ static sp_status begin_held(struct sp_profiler *p, struct sp__writer *w, uint32_
         return SP_ERR_INACTIVE;
     if (!w->lane)
         return push_deep(p, w, region, token, why);
-    if (w->deep_count || w->deep_lost || (w->depth >= w->depth_limit && !grow_stack(p, w)))
+    if (w->deep_count || w->deep_lost || (w->depth >= w->reserved && !grow_stack(p, w)))
         return push_deep(p, w, region, token, SP_ERR_TOO_DEEP);
     sp__push(w, region, state == SP__PAUSED ? SP__OPEN_UNRECORDED : 0, token, w->clock);
     return SP_OK;
@@ -120,7 +120,8 @@ static bool begun(sp_status status)
     return status == SP_OK || status == SP_ERR_TOO_DEEP || status == SP_ERR_TOO_MANY || status == SP_ERR_NO_SPACE;
 }
 
-static sp_status begin_on_writer(struct sp_profiler *p, struct sp__writer *w, int region, bool scoped, int64_t *ret_token)
+static sp_status begin_on_writer(struct sp_profiler *p, struct sp__writer *w, int region, bool scoped,
+                                 int64_t *ret_token)
 {
     uint32_t state;
     sp_status why = SP_ERR_TOO_MANY;
@@ -157,17 +158,30 @@ struct entry {
     int saved_errno;
     enum way way;
     bool entered;
+    bool opens; /* the fast path again, at the end */
 };
 
-static enum way choose_way(const struct sp__writer *w)
+/* The fast path of w is closed before sp__self.slow is set, and opened after it is cleared: a handler's begin and end
+ * go the same way wherever it interrupts. One that comes between the two finds it closed, and leaves it so. */
+static void close_fast(struct entry *e, struct sp__writer *w)
+{
+    e->opens = w->depth_limit > 0 || w->reserved == 0;
+    w->depth_limit = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static enum way choose_way(struct entry *e, struct sp__writer *w)
 {
     bool over = sp__self.slow || (w && atomic_load_explicit(&w->busy, memory_order_relaxed));
     if (over && sp__self.signal)
         return WAY_NONE;
-    if (over)
+    if (over) {
         sp__self.signal = 1;
-    else
+    } else {
+        if (w)
+            close_fast(e, w);
         sp__self.slow = 1;
+    }
     atomic_signal_fence(memory_order_seq_cst);
     return over ? WAY_OVER : WAY_PLAIN;
 }
@@ -180,7 +194,7 @@ static sp_status go_in(struct entry *e, struct sp_profiler *p)
     struct sp__writer *w = e->slot->writer;
     if (w && atomic_load_explicit(&w->profiler, memory_order_relaxed) != p)
         w = NULL; /* a slot that is shared with another profiler */
-    e->way = choose_way(w);
+    e->way = choose_way(e, w);
     if (e->way == WAY_NONE)
         return SP_ERR_TOO_MANY;
     if (e->way == WAY_PLAIN && atomic_load_explicit(&p->phase, memory_order_relaxed) == SP__FOLLOWING)
@@ -192,10 +206,14 @@ static sp_status go_in(struct entry *e, struct sp_profiler *p)
             sp__writers_reap();
         return SP_ERR_INACTIVE;
     }
-    if (e->way == WAY_PLAIN)
-        e->w = sp__writer_of(p, e->slot);
-    else
+    if (e->way == WAY_PLAIN) {
+        e->w = sp__writer_of(p);
+        if (e->w && e->w != w)
+            close_fast(e, e->w);
+        e->slot->writer = e->w;
+    } else {
         e->w = w ? sp__signal_writer(p, w) : NULL;
+    }
     if (e->w)
         return SP_OK;
     count_lost(p);
@@ -209,6 +227,9 @@ static void go_out(struct entry *e, sp_status status)
     atomic_signal_fence(memory_order_seq_cst);
     if (e->way == WAY_PLAIN)
         sp__self.slow = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (e->way == WAY_PLAIN && e->w && e->opens)
+        e->w->depth_limit = e->w->reserved;
     if (e->way == WAY_OVER)
         sp__self.signal = 0;
     e->slot->error = (uint32_t)status;
@@ -309,8 +330,8 @@ static bool finish_call(struct sp_profiler *p, struct sp__writer *w, uint32_t at
     return bell;
 }
 
-static sp_status end_on_writer(struct sp_profiler *p, struct sp__writer *w, int region, uint64_t token, enum sp__how how,
-                               uint64_t now)
+static sp_status end_on_writer(struct sp_profiler *p, struct sp__writer *w, int region, uint64_t token,
+                               enum sp__how how, uint64_t now)
 {
     uint32_t state;
     bool drop = false, bell = false;

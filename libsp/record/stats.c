@@ -27,8 +27,9 @@ struct sp__stats *sp__stats_make(struct sp_profiler *p, struct sp__lane *lane, u
         return found;
     uint64_t at = sp__heap_take(p->header, BLOCK_SIZE);
     if (at == 0 || sp__born_reserve(&p->born, at, BLOCK_SIZE, true) != 0) {
-        sp__say(SP__SAY_SHM, "%s: no room for further statistics of rank %d: %d bytes needed; enlarge it (mount -o "
-                             "remount,size=...); statistics of some regions are not kept",
+        sp__say(SP__SAY_SHM,
+                "%s: no room for further statistics of rank %d: %d bytes needed; enlarge it (mount -o "
+                "remount,size=...); statistics of some regions are not kept",
                 SP__SHM_DIR, p->settings.rank, BLOCK_SIZE);
         return NULL;
     }

@@ -1,12 +1,13 @@
 /* writer.h: what one thread needs to record into one profiler's lane, and the two functions that do it.
  *
- * A writer lies in private memory that a fork wipes (arena.c). In a child that no fork handler ran in (a raw clone) every
- * field reads 0: the limits send begin and end to their slow paths before they touch the segment, which a child does not
- * have mapped.
+ * A writer lies in private memory that a fork wipes (arena.c). In a child that no fork handler ran in (a raw clone)
+ * every field reads 0: the limits send begin and end to their slow paths before they touch the segment, which a child
+ * does not have mapped.
  *
  * The busy word stands from before the state is looked at until the lane is whole again. Whoever changes the state and
- * wants every writer to have seen it stores the state, calls membarrier, and waits until busy is 0 (sp__quiesce): a writer
- * either sees the new state, or its busy word is seen. A signal handler that finds it set interrupted an append. */
+ * wants every writer to have seen it stores the state, calls membarrier, and waits until busy is 0 (sp__quiesce): a
+ * writer either sees the new state, or its busy word is seen. A signal handler that finds it set interrupted an append.
+ */
 #ifndef SP__WRITER_H
 #define SP__WRITER_H
 
@@ -23,8 +24,8 @@
 #define SP__COLD        __attribute__((noinline, cold))
 
 enum {
-    SP__SLOTS = 8,             /* profilers whose writer and last status a thread remembers; [0] is the default one */
-    SP__DEEP_MOST = 1 << 20,   /* open calls that are only counted */
+    SP__SLOTS = 8,           /* profilers whose writer and last status a thread remembers; [0] is the default one */
+    SP__DEEP_MOST = 1 << 20, /* open calls that are only counted */
     SP__STACK_PAGE = SP__PAGE / sizeof(struct sp__open)
 };
 
@@ -38,11 +39,11 @@ struct sp__writer {
     /* What begin needs: one line. The words that other threads read come first. */
     _Atomic uint32_t busy; /* stored release when the lane is whole; sp__quiesce's acquire load pairs with it */
     uint32_t clock;
-    _Atomic(struct sp__header *) header;    /* sp__dead_header once the segment is to go: CAS relaxed before sp__quiesce */
+    _Atomic(struct sp__header *) header; /* sp__dead_header once the segment is to go: CAS relaxed before sp__quiesce */
     _Atomic(struct sp_profiler *) profiler; /* stored release when the writer is whole, acquired by sp__writers_each */
     _Atomic uint32_t deep_open;             /* deep_count + deep_lost: stored and loaded relaxed */
     uint32_t depth;
-    uint32_t depth_limit; /* entries of the open stack that are reserved */
+    uint32_t depth_limit; /* reserved; 0 while this thread is in a slow path, so that no handler takes the fast one */
     uint32_t regions;     /* as many handles are known to be good */
     struct sp__open *stack;
     struct sp__lane *lane;
@@ -55,11 +56,12 @@ struct sp__writer {
     uint64_t mask;
     uint64_t anchor_due; /* ticks */
     uint32_t records;    /* 1: SP__MODE_RECORDS */
+    uint32_t reserved;   /* entries of the open stack that have blocks */
 
     /* Slow paths. */
-    uint64_t generation;          /* of the profiler */
-    struct sp__writer *next;      /* of this thread's */
-    struct sp__writer *signal;    /* for handlers that interrupt this one */
+    uint64_t generation;       /* of the profiler */
+    struct sp__writer *next;   /* of this thread's */
+    struct sp__writer *signal; /* for handlers that interrupt this one */
     struct sp__deep *deep;
     uint64_t deep_reserved;
     uint32_t deep_count;
@@ -68,9 +70,9 @@ struct sp__writer {
     uint32_t thread_number;
     uint32_t native_id;
     uint32_t is_signal;
-    uint32_t markers_due; /* the markers of this thread's begin did not fit yet */
-    uint32_t out_of_step; /* calls passed by unseen while a finalize, that then failed, held this thread off */
-    uint32_t stalled;     /* a wait for room ran out ... */
+    uint32_t markers_due;  /* the markers of this thread's begin did not fit yet */
+    uint32_t out_of_step;  /* calls passed by unseen while a finalize, that then failed, held this thread off */
+    uint32_t stalled;      /* a wait for room ran out ... */
     uint64_t stalled_tail; /* ... with the tail here */
     uint64_t retry_ns;     /* CLOCK_MONOTONIC before which nothing is tried again */
     uint64_t lanes_seen;   /* sp_profiler.lanes_freed when no lane was to be had */
@@ -117,16 +119,18 @@ SP__HOT void sp__release(struct sp__writer *w)
     atomic_store_explicit(&w->busy, 0, memory_order_release); /* pairs with the acquire load in sp__quiesce */
 }
 
-/* The entry is whole before depth says that it is there. */
+/* The clock comes last of what can be before it, and what is needed afterwards is loaded anew: less is kept over the
+ * call that reads it. The entry is whole before depth says that it is there. */
 SP__HOT void sp__push(struct sp__writer *w, uint32_t region, uint32_t flags, uint64_t token, uint32_t clock)
 {
-    uint32_t depth = w->depth;
-    struct sp__open *entry = w->stack + depth;
+    struct sp__open *entry = w->stack + w->depth;
     entry->nested = 0;
     __atomic_store_n(&entry->region, region, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->flags, flags, __ATOMIC_RELAXED);
     entry->token = token;
-    entry->start = sp__clock_now(clock);
+    uint64_t now = sp__clock_now(clock);
+    uint32_t depth = w->depth;
+    w->stack[depth].start = now;
     w->depth = depth + 1;
     /* Pairs with the acquire load of readers of the open stack. */
     atomic_store_explicit(&w->lane->depth, depth + 1, memory_order_release);
@@ -186,8 +190,9 @@ slow:
     return false;
 }
 
-/* Ends a call that is the innermost one of this thread, and of `token` where that is not 0. */
-SP__HOT bool sp__end_on(struct sp__writer *w, uint32_t region, uint64_t token, uint32_t clock, bool *ret_anchor)
+/* Ends, at `now`, a call that is the innermost one of this thread, and of `token` where that is not 0. */
+SP__HOT bool sp__end_on(struct sp__writer *w, uint32_t region, uint64_t token, uint64_t now, uint32_t clock,
+                        bool *ret_anchor)
 {
     if (SP__UNLIKELY(atomic_load_explicit(&w->busy, memory_order_relaxed)))
         return false;
@@ -196,10 +201,12 @@ SP__HOT bool sp__end_on(struct sp__writer *w, uint32_t region, uint64_t token, u
     uint32_t at = w->depth - 1;                /* nothing open: above every limit */
     if (SP__UNLIKELY(at >= w->depth_limit || atomic_load_explicit(&w->deep_open, memory_order_relaxed)))
         goto slow;
-    struct sp__open *entry = w->stack + at;
     struct sp__header *header = atomic_load_explicit(&w->header, memory_order_relaxed);
-    if (SP__UNLIKELY(entry->region != region || entry->flags || w->head == w->limit ||
-                     atomic_load_explicit(&header->state, memory_order_relaxed) != SP__RECORDING))
+    if (SP__UNLIKELY(atomic_load_explicit(&header->state, memory_order_relaxed) != SP__RECORDING))
+        goto slow;
+    /* From here on the segment is there until busy is 0 again. */
+    struct sp__open *entry = w->stack + at;
+    if (SP__UNLIKELY(entry->region != region || entry->flags || w->head == w->limit))
         goto slow;
     if (token && SP__UNLIKELY(entry->token != token))
         goto slow;
@@ -207,7 +214,7 @@ SP__HOT bool sp__end_on(struct sp__writer *w, uint32_t region, uint64_t token, u
     struct sp__stats *block = w->stats[bank][region / SP__STATS_REGIONS % SP__STATS_BLOCKS];
     if (SP__UNLIKELY(!block))
         goto slow;
-    uint64_t now = sp__account(w, block + region % SP__STATS_REGIONS, at, sp__clock_now(clock));
+    now = sp__account(w, block + region % SP__STATS_REGIONS, at, now);
     if (SP__LIKELY(w->records))
         sp__put(w, entry->start, now, region, at, SP__CALL);
     w->depth = at;
