@@ -50,7 +50,8 @@ typedef struct sp_inputs sp_inputs;
 int sp_inputs_create(sp_inputs **ret, sp_error *error);
 void sp_inputs_destroy(sp_inputs *inputs);
 
-/* A .spt, a profile, or a folder (its *.spt and *_rank<N>.h5, not below it). The content decides, not the name.
+/* A .spt, a profile, a .spool, or a folder (its *.spt and *_rank<N>.h5, not below it). The content decides between the
+ * first two, not the name.
  * Opened and its tables read now, so that a bad one is named now; its calls are read when their turn comes. */
 int sp_inputs_add_path(sp_inputs *inputs, const char *path, sp_error *error);
 
@@ -100,7 +101,8 @@ typedef struct sp_write_report {
 } sp_write_report;
 
 /* Writes one profile of all inputs, whole or not at all. Two claims on one rank are SP_ERR_TRACE_FORMAT, unless both are
- * of one session. An output that is also an input is SP_ERR_USAGE. */
+ * of one session. An output that is also an input is SP_ERR_USAGE, and so is statistics without events (SP_MODE=stats)
+ * beside events; alone they become a profile of the aggregate layout, and the parts of a rank add up. */
 int sp_inputs_write(sp_inputs *inputs, const char *output, const sp_write_settings *settings, sp_write_report *ret_report,
                     sp_error *error);
 
@@ -117,7 +119,7 @@ typedef struct sp_result {
     uint64_t calls;
     int64_t total, minimum, maximum; /* 0 without calls */
     int64_t exclusive;               /* -1 unknown */
-    int64_t start_minimum, end_maximum;
+    int64_t start_minimum, end_maximum; /* INT64_MAX and INT64_MIN of statistics without events, whose m2 is 0 */
     double mean, m2;
 } sp_result;
 

@@ -73,8 +73,32 @@ static void check_slice(struct scan *s, size_t row, uint64_t at, size_t n, int64
     }
 }
 
+static void check_aggregate(struct scan *s, size_t row)
+{
+    const struct sp__summary *a = &s->t.summaries[row];
+    const char *name = s->t.names[s->t.region_ids[row]];
+    uint64_t calls = (uint64_t)s->t.counts[row];
+    int64_t exclusive = s->t.exclusive[row];
+    char place[64];
+    snprintf(place, sizeof place, "/rank_region_index row %zu", row);
+    if (a->minimum < 0 || a->minimum > a->maximum)
+        sp__check_found(s->c, place, "region \"%.200s\": minimum %" PRId64 " and maximum %" PRId64, name, a->minimum,
+                        a->maximum);
+    if (a->total < a->maximum || (calls <= 1 && a->total > a->maximum))
+        sp__check_found(s->c, place, "region \"%.200s\": total %" PRId64 " of %" PRIu64 " calls, maximum %" PRId64,
+                        name, a->total, calls, a->maximum);
+    if (exclusive < -1 || exclusive > a->total)
+        sp__check_found(s->c, place, "region \"%.200s\": exclusive time %" PRId64 ", total %" PRId64, name, exclusive,
+                        a->total);
+    s->c->result.calls += calls;
+}
+
 static int check_row(struct scan *s, size_t row, sp_error *error)
 {
+    if (s->t.aggregate) {
+        check_aggregate(s, row);
+        return 0;
+    }
     uint64_t first = (uint64_t)s->t.offsets[row], count = (uint64_t)s->t.counts[row];
     int64_t last = INT64_MIN, thread = -1;
     for (uint64_t done = 0; done < count;) {
@@ -124,7 +148,7 @@ static int check_tables(struct scan *s, sp_error *error)
             sp__check_found(s->c, place, "the name \"%.200s\" has no row", t->names[i]);
     }
     free(named);
-    if (events != t->events)
+    if (!t->aggregate && events != t->events)
         sp__check_found(s->c, "/rank_region_index/event_counts", "%" PRIu64 " events, of which rows hold %" PRIu64,
                         t->events, events);
     for (size_t i = 0; i < t->warning_count; i++)
@@ -143,8 +167,9 @@ static int scan_open(struct scan *s, sp_error *error)
     }
     if ((status = sp__h5_tables_read(&s->t, s->file, s->c->path, id.size, error)))
         return status;
-    snprintf(s->c->result.format, sizeof s->c->result.format, "HDF5 schema %" PRId64, s->t.schema);
-    s->has[STARTS] = s->has[ENDS] = true;
+    snprintf(s->c->result.format, sizeof s->c->result.format, "HDF5 schema %" PRId64 "%s", s->t.schema,
+             s->t.aggregate ? ", aggregate" : "");
+    s->has[STARTS] = s->has[ENDS] = !s->t.aggregate;
     s->has[THREADS] = s->t.thread_ids;
     s->has[CALLS] = s->has[PARENTS] = s->t.ids;
     for (size_t i = 0; !status && i < COLUMNS; i++) {
@@ -215,6 +240,8 @@ static void compare(struct sp__checking *c, uint32_t rank, const struct sp__sour
 static int check_rank(struct sp__checking *c, struct sp__source *source, sp_error *error)
 {
     struct sp__rank *rank;
+    if (source->aggregate)
+        return 0;
     int status = sp__rank_create(&rank, &source, 1, error);
     if (status)
         return status;

@@ -38,8 +38,8 @@ int sp__file_open(int *ret_fd, struct sp__file_id *ret_id, const struct sp__file
 
 int sp__file_kind(const char *path, enum sp__kind_of_file *ret, sp_error *error)
 {
-    int fd;
-    struct sp__file_id id;
+    int fd = -1;
+    struct sp__file_id id = {0};
     int status = sp__file_open(&fd, &id, NULL, path, error);
     if (status)
         return status;

@@ -161,7 +161,22 @@ struct index {
     struct sp__name_set names;
 };
 
-enum { REGION, RANK, OFFSET, COUNT, LINE, FILE_NAME, TEXT, TAGS, EXCLUSIVE, SUMMARY, INDEX_COLUMNS };
+enum {
+    REGION,
+    RANK,
+    OFFSET,
+    COUNT,
+    TOTAL,
+    MINIMUM,
+    MAXIMUM,
+    LINE,
+    FILE_NAME,
+    TEXT,
+    TAGS,
+    EXCLUSIVE,
+    SUMMARY,
+    INDEX_COLUMNS
+};
 
 static void get(int column, const struct row_place *place, void *buffer, size_t n)
 {
@@ -178,6 +193,15 @@ static void get(int column, const struct row_place *place, void *buffer, size_t 
         break;
     case COUNT:
         ((uint64_t *)buffer)[n] = row->calls;
+        break;
+    case TOTAL:
+        ((int64_t *)buffer)[n] = row->summary.total;
+        break;
+    case MINIMUM:
+        ((int64_t *)buffer)[n] = row->summary.minimum;
+        break;
+    case MAXIMUM:
+        ((int64_t *)buffer)[n] = row->summary.maximum;
         break;
     case LINE:
         ((int64_t *)buffer)[n] = row->line;
@@ -223,24 +247,31 @@ static int number_regions(struct index *index)
 
 static herr_t put_index_columns(struct index *index, hid_t group, hid_t text, hid_t summary)
 {
+    /* By layout: columnar, aggregate; NULL where it has no such column. */
     const struct {
-        const char *name;
+        const char *names[2];
         hid_t type;
-    } columns[INDEX_COLUMNS] = {[REGION] = {"region_ids", H5T_NATIVE_UINT32},
-                                [RANK] = {"ranks", H5T_NATIVE_UINT32},
-                                [OFFSET] = {"event_offsets", H5T_NATIVE_UINT64},
-                                [COUNT] = {"event_counts", H5T_NATIVE_UINT64},
-                                [LINE] = {"source_lines", H5T_NATIVE_INT64},
-                                [FILE_NAME] = {"source_files", text},
-                                [TEXT] = {"source_texts", text},
-                                [TAGS] = {"tags", text},
-                                [EXCLUSIVE] = {"exclusive_totals", H5T_NATIVE_INT64},
-                                [SUMMARY] = {"summary_statistics", summary}};
+    } columns[INDEX_COLUMNS] = {[REGION] = {{"region_ids", "region_ids"}, H5T_NATIVE_UINT32},
+                                [RANK] = {{"ranks", "ranks"}, H5T_NATIVE_UINT32},
+                                [OFFSET] = {{"event_offsets", NULL}, H5T_NATIVE_UINT64},
+                                [COUNT] = {{"event_counts", "aggregate_counts"}, H5T_NATIVE_UINT64},
+                                [TOTAL] = {{NULL, "aggregate_totals"}, H5T_NATIVE_INT64},
+                                [MINIMUM] = {{NULL, "aggregate_minimums"}, H5T_NATIVE_INT64},
+                                [MAXIMUM] = {{NULL, "aggregate_maximums"}, H5T_NATIVE_INT64},
+                                [LINE] = {{"source_lines", "source_lines"}, H5T_NATIVE_INT64},
+                                [FILE_NAME] = {{"source_files", "source_files"}, text},
+                                [TEXT] = {{"source_texts", "source_texts"}, text},
+                                [TAGS] = {{"tags", "tags"}, text},
+                                [EXCLUSIVE] = {{"exclusive_totals", "aggregate_exclusives"}, H5T_NATIVE_INT64},
+                                [SUMMARY] = {{"summary_statistics", NULL}, summary}};
     herr_t result = 0;
     for (int c = 0; result >= 0 && c < INDEX_COLUMNS; c++) {
+        const char *name = columns[c].names[index->out->writing->aggregate];
+        if (!name)
+            continue;
         for (size_t n = 0; n < index->count; n++)
             get(c, &index->places[n], index->buffer, n);
-        result = put_column(group, columns[c].name, columns[c].type, index->count, index->buffer);
+        result = put_column(group, name, columns[c].type, index->count, index->buffer);
     }
     return result;
 }
@@ -366,8 +397,12 @@ static int set_column_aside(struct sp__h5_out *out, hid_t group, const char *nam
 
 static int lay_out(struct sp__h5_out *out, hid_t file, const char *const *column_names)
 {
-    if (put_number(file, "scope_profiler_schema", 2) < 0 || put_text(file, "storage_layout", "columnar") < 0)
+    bool aggregate = out->writing->aggregate;
+    if (put_number(file, "scope_profiler_schema", 2) < 0 ||
+        put_text(file, "storage_layout", aggregate ? "aggregate" : "columnar") < 0)
         return failure(out, "/");
+    if (aggregate)
+        return 0;
     hid_t group = H5Gcreate2(file, "events", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     if (group < 0)
         return failure(out, "/events");

@@ -6,12 +6,13 @@
 
 struct sp__h5_tables {
     int64_t schema;
+    bool aggregate; /* statistics in place of events: offsets is NULL, and threads are not read */
     uint64_t names_count, rows, events, threads;
     char **names;
     int64_t *region_ids, *ranks, *offsets, *counts; /* rows; all in range, no two rows overlap */
     int64_t *lines, *exclusive;                     /* rows, or NULL: the file has none, as the next four */
     char **files, **texts, **tags;
-    struct sp__summary *summaries;
+    struct sp__summary *summaries; /* aggregate: total, minimum and maximum of each row */
     int64_t *thread_ranks, *thread_index, *thread_ident, *thread_native, *thread_start, *thread_end, *thread_cpu;
     char **thread_names;
     bool thread_ids; /* events carry them and there is a table for them */

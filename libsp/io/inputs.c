@@ -9,6 +9,7 @@
 
 #include "file_id.h"
 #include "inputs.h"
+#include "names.h"
 
 int sp_inputs_create(sp_inputs **ret, sp_error *error)
 {
@@ -57,10 +58,13 @@ int sp__inputs_append(sp_inputs *inputs, struct sp__source *source, sp_error *er
 static int add_file(sp_inputs *inputs, const char *path, sp_error *error)
 {
     enum sp__kind_of_file kind;
+    size_t length = strlen(path), suffix = strlen(SP__SPOOL_SUFFIX);
+    if (length > suffix && !strcmp(path + length - suffix, SP__SPOOL_SUFFIX))
+        return sp_inputs_add_spool(inputs, path, UINT64_MAX, NULL, error);
     int status = sp__file_kind(path, &kind, error);
     if (status)
         return status;
-    size_t length = strlen(path), suffix = strlen(SP_TRACE_SUFFIX);
+    suffix = strlen(SP_TRACE_SUFFIX);
     bool trace = length >= suffix && !strcmp(path + length - suffix, SP_TRACE_SUFFIX);
     if (kind == SP__FILE_IS_TRACE || (kind != SP__FILE_IS_HDF5 && trace))
         return sp__open_trace(inputs, path, error);

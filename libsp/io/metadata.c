@@ -86,6 +86,7 @@ struct gathered {
     const struct sp__source *first;
     const char *hostname, *language, *session, *timestamp;
     int64_t clock_error_ns, end_ns, birth_realtime_ns;
+    int64_t began_ns; /* of parts without events, which have no first call; INT64_MAX none */
     uint64_t dropped;
 };
 
@@ -105,7 +106,8 @@ static struct gathered gather(struct sp__rank *const *ranks, size_t rank_count)
                            .timestamp = "",
                            .clock_error_ns = -1,
                            .end_ns = -1,
-                           .birth_realtime_ns = -1};
+                           .birth_realtime_ns = -1,
+                           .began_ns = INT64_MAX};
     for (size_t r = 0; r < rank_count; r++)
         for (size_t p = 0; p < ranks[r]->part_count; p++) {
             const struct sp__source *part = ranks[r]->parts[p];
@@ -116,6 +118,8 @@ static struct gathered gather(struct sp__rank *const *ranks, size_t rank_count)
             all.birth_realtime_ns = all.birth_realtime_ns >= 0 ? all.birth_realtime_ns : part->birth_realtime_ns;
             all.clock_error_ns = part->clock_error_ns > all.clock_error_ns ? part->clock_error_ns : all.clock_error_ns;
             all.end_ns = part->end_mono_ns > all.end_ns ? part->end_mono_ns : all.end_ns;
+            if (part->aggregate && part->birth_mono_ns >= 0 && part->birth_mono_ns < all.began_ns)
+                all.began_ns = part->birth_mono_ns;
             all.dropped += part->dropped;
         }
     return all;
@@ -252,7 +256,8 @@ int sp__metadata_make(struct sp__metadata *ret, struct sp__rank *const *ranks, s
     struct sp__metadata made = {0};
     struct gathered all = gather(ranks, rank_count);
     const char *session = facts->session && facts->session[0] ? facts->session : all.session;
-    int64_t start = facts->start_ns == INT64_MAX ? 0 : facts->start_ns;
+    int64_t start = facts->start_ns < all.began_ns ? facts->start_ns : all.began_ns;
+    start = start == INT64_MAX ? 0 : start;
     int64_t end = facts->start_ns == INT64_MAX || all.end_ns > facts->end_ns ? all.end_ns : facts->end_ns;
     int result = 0;
 #define ADD(call) result = result < 0 ? result : (call)

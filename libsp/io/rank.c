@@ -81,6 +81,15 @@ static int claims(struct sp__source *const *parts, size_t count, sp_error *error
     return 0;
 }
 
+/* Events and statistics have no common layout. */
+static int one_kind(struct sp__source *const *parts, size_t count, sp_error *error)
+{
+    for (size_t i = 1; i < count; i++)
+        if (parts[i]->aggregate != parts[0]->aggregate)
+            return sp__fail_mixed(parts[0], parts[i], error);
+    return 0;
+}
+
 /* The rows of all parts by name: how many links each has, then the links themselves. */
 static int join_rows(struct sp__rank *rank)
 {
@@ -204,6 +213,8 @@ static int join_threads(struct sp__rank *rank)
 int sp__rank_create(struct sp__rank **ret, struct sp__source *const *parts, size_t count, sp_error *error)
 {
     int result = claims(parts, count, error);
+    if (result == 0)
+        result = one_kind(parts, count, error);
     if (result < 0)
         return result;
     struct sp__rank *rank = calloc(1, sizeof *rank);
@@ -211,6 +222,7 @@ int sp__rank_create(struct sp__rank **ret, struct sp__source *const *parts, size
         return no_memory(error, parts[0]);
     rank->rank = parts[0]->rank;
     rank->part_count = count;
+    rank->aggregate = parts[0]->aggregate;
     rank->ids = count == 1 && parts[0]->ids;
     rank->parts = calloc(count, sizeof(struct sp__source *));
     rank->numbers = calloc(count, sizeof *rank->numbers);
@@ -272,4 +284,48 @@ const struct sp__source_row *sp__rank_link_row(const struct sp__rank *rank, size
 {
     const struct sp__rank_link *link = &rank->links[rank->rows[row].link + n];
     return &rank->parts[link->part]->rows[link->row];
+}
+
+static int64_t sum(int64_t a, int64_t b)
+{
+    int64_t both;
+    return __builtin_add_overflow(a, b, &both) ? (b < 0 ? INT64_MIN : INT64_MAX) : both;
+}
+
+/* The summaries of a row's parts as one. */
+static void join_summary(struct sp__rank_row *row, const struct sp__source_row *from, uint64_t before)
+{
+    const struct sp__summary *more = &from->summary;
+    struct sp__summary *all = &row->summary;
+    if (!before) {
+        *all = *more;
+        row->exclusive = from->exclusive;
+        return;
+    }
+    double a = (double)before, b = (double)from->calls, apart = more->mean - all->mean;
+    all->m2 += more->m2 + apart * apart * (a * b / (a + b));
+    all->mean += apart * (b / (a + b));
+    all->total = sum(all->total, more->total);
+    all->minimum = more->minimum < all->minimum ? more->minimum : all->minimum;
+    all->maximum = more->maximum > all->maximum ? more->maximum : all->maximum;
+    all->start_minimum = more->start_minimum < all->start_minimum ? more->start_minimum : all->start_minimum;
+    all->end_maximum = more->end_maximum > all->end_maximum ? more->end_maximum : all->end_maximum;
+    row->exclusive = row->exclusive < 0 || from->exclusive < 0 ? -1 : sum(row->exclusive, from->exclusive);
+}
+
+bool sp__rank_sum_up(struct sp__rank *rank)
+{
+    for (size_t p = 0; p < rank->part_count; p++)
+        for (size_t r = 0; r < rank->parts[p]->row_count; r++)
+            if (rank->parts[p]->rows[r].calls && !rank->parts[p]->rows[r].summarized)
+                return false;
+    for (size_t r = 0; r < rank->row_count; r++) {
+        uint64_t before = 0;
+        for (size_t i = 0; i < rank->rows[r].links; i++) {
+            const struct sp__source_row *from = sp__rank_link_row(rank, r, i);
+            join_summary(&rank->rows[r], from, before);
+            before += from->calls;
+        }
+    }
+    return true;
 }

@@ -9,7 +9,8 @@ struct sp__rank_row {
     int64_t line;
     uint64_t calls;
     struct sp__summary summary; /* good after a pass: sp__nest, or a cursor opened with SP__SUMMARIZE and read out */
-    int64_t exclusive;          /* good after sp__nest; -1 where lanes are unknown and calls overlap */
+    int64_t exclusive;          /* good after sp__nest; -1 where lanes are unknown and calls overlap. Both are also good
+                                 * after sp__rank_sum_up */
     uint64_t first;             /* calls of the rank in rows before this one */
     size_t link, links;         /* which rows of which parts it is made of */
 };
@@ -35,10 +36,11 @@ struct sp__rank {
     bool lanes;          /* calls say their lane, or are known to be of one */
     bool ids;            /* one part, which stores call and parent ids */
     bool positions;      /* every thread's index is its position */
+    bool aggregate;      /* statistics without events: there is nothing to read or nest */
 };
 
 /* Copies the list, not the parts. SP_ERR_TRACE_FORMAT where two parts both claim the rank: parts join only within one
- * session, each incarnation once. */
+ * session, each incarnation once. SP_ERR_USAGE where some hold events and others statistics alone. */
 int sp__rank_create(struct sp__rank **ret, struct sp__source *const *parts, size_t count, sp_error *error);
 void sp__rank_destroy(struct sp__rank *rank);
 
@@ -47,6 +49,9 @@ void sp__rank_rest(struct sp__rank *rank);
 
 /* The row of the n-th part that holds calls of the row. */
 const struct sp__source_row *sp__rank_link_row(const struct sp__rank *rank, size_t row, size_t n);
+
+/* Summaries and exclusive times of the rows from those of their parts, where all have one; else false. */
+bool sp__rank_sum_up(struct sp__rank *rank);
 
 /* A further lane of the thread at `position`. The new position, or -1 without memory. */
 int64_t sp__rank_add_lane(struct sp__rank *rank, int64_t position);

@@ -19,49 +19,10 @@ struct sp_results {
     } * texts; /* one per attribute, lists joined */
 };
 
-static bool summarized(const struct sp__rank *rank)
-{
-    for (size_t p = 0; p < rank->part_count; p++)
-        for (size_t r = 0; r < rank->parts[p]->row_count; r++)
-            if (rank->parts[p]->rows[r].calls && !rank->parts[p]->rows[r].summarized)
-                return false;
-    return true;
-}
-
-/* The summaries of a row's parts as one. */
-static void join(struct sp__rank_row *row, const struct sp__source_row *from, uint64_t before)
-{
-    const struct sp__summary *more = &from->summary;
-    struct sp__summary *all = &row->summary;
-    if (!before) {
-        *all = *more;
-        row->exclusive = from->exclusive;
-        return;
-    }
-    double a = (double)before, b = (double)from->calls, apart = more->mean - all->mean;
-    all->m2 += more->m2 + apart * apart * (a * b / (a + b));
-    all->mean += apart * (b / (a + b));
-    all->total += more->total;
-    all->minimum = more->minimum < all->minimum ? more->minimum : all->minimum;
-    all->maximum = more->maximum > all->maximum ? more->maximum : all->maximum;
-    all->start_minimum = more->start_minimum < all->start_minimum ? more->start_minimum : all->start_minimum;
-    all->end_maximum = more->end_maximum > all->end_maximum ? more->end_maximum : all->end_maximum;
-    row->exclusive = row->exclusive < 0 || from->exclusive < 0 ? -1 : row->exclusive + from->exclusive;
-}
-
 static int sum_up(struct sp__rank *rank, bool fallback, sp_error *error)
 {
-    if (summarized(rank)) {
-        for (size_t r = 0; r < rank->row_count; r++) {
-            uint64_t before = 0;
-            for (size_t i = 0; i < rank->rows[r].links; i++) {
-                const struct sp__source_row *from = sp__rank_link_row(rank, r, i);
-                join(&rank->rows[r], from, before);
-                before += from->calls;
-            }
-        }
+    if (sp__rank_sum_up(rank))
         return 0;
-    }
     if (!fallback)
         return sp__fail(error, SP_ERR_SUMMARY_UNAVAILABLE, 0, rank->parts[0]->path, NULL,
                         "holds no summaries, and its calls were not to be read");

@@ -15,6 +15,7 @@ struct counting {
     uint64_t next[SP__LANES];  /* one past the last sequence number counted */
     uint64_t floor[SP__LANES]; /* records below were reset */
     uint64_t dropped[SP__LANES];
+    uint64_t measured[SP__LANES]; /* calls that the lane's last statistics count */
     uint64_t lost_no_lane;
     uint64_t calls;
     bool risen; /* a floor rose while counting: once more */
@@ -49,6 +50,16 @@ static void count_bases(struct counting *c, const struct sp__frame *frame, const
     }
 }
 
+static void count_stats(struct counting *c, const struct sp__frame *frame, const unsigned char *payload)
+{
+    c->measured[frame->lane] = 0;
+    for (uint32_t i = 0; i < frame->count && frame->length / sizeof(struct sp__stats_entry) > i; i++) {
+        struct sp__stats_entry entry;
+        memcpy(&entry, payload + i * sizeof entry, sizeof entry);
+        c->measured[frame->lane] += entry.stats.calls;
+    }
+}
+
 static void count_frame(struct counting *c, const struct sp__frame *frame, const unsigned char *payload)
 {
     if (frame->lane >= SP__LANES)
@@ -57,6 +68,8 @@ static void count_frame(struct counting *c, const struct sp__frame *frame, const
         count_records(c, frame, payload);
     } else if (frame->type == SP__FRAME_BASE) {
         count_bases(c, frame, payload);
+    } else if (frame->type == SP__FRAME_STATS) {
+        count_stats(c, frame, payload);
     } else if (frame->type == SP__FRAME_COUNTERS && frame->length >= sizeof(struct sp__counters)) {
         struct sp__counters counters;
         memcpy(&counters, payload, sizeof counters);
@@ -85,8 +98,10 @@ static void count_spool(const char *path, sp_rank_info *info)
     }
     info->calls += c->calls;
     info->dropped += c->lost_no_lane;
-    for (size_t lane = 0; lane < SP__LANES; lane++)
+    for (size_t lane = 0; lane < SP__LANES; lane++) {
+        info->calls += c->measured[lane];
         info->dropped += c->dropped[lane];
+    }
     sp__spool_reader_close(&reader);
     free(c);
 }
@@ -98,7 +113,7 @@ static enum sp_rank_state state_of(const struct sp__life *life)
     if (*life->segment && life->state != SP__DISCARDED) {
         if (life->state == SP__FINALIZED)
             return SP_RANK_PUBLISHED;
-        if (!life->alive)
+        if (!life->alive && life->state != SP__FINALIZING) /* that one ended well; its consumer is late */
             return SP_RANK_DEAD;
         return life->state == SP__FINALIZING ? SP_RANK_FINALIZING
                : life->state == SP__PAUSED   ? SP_RANK_PAUSED

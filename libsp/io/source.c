@@ -54,6 +54,29 @@ void sp__source_free(struct sp__source *source)
     free(source);
 }
 
+void sp__source_row_aggregate(struct sp__source_row *row, int64_t total, int64_t minimum, int64_t maximum,
+                              int64_t exclusive)
+{
+    row->summarized = true;
+    /* No call began before or ended after nothing: what is joined from several rows keeps what is known. */
+    row->summary = (struct sp__summary){.total = total,
+                                        .minimum = minimum,
+                                        .maximum = maximum,
+                                        .start_minimum = INT64_MAX,
+                                        .end_maximum = INT64_MIN,
+                                        .mean = row->calls ? (double)total / (double)row->calls : 0};
+    row->exclusive = exclusive;
+}
+
+int sp__fail_mixed(const struct sp__source *one, const struct sp__source *other, sp_error *error)
+{
+    const struct sp__source *statistics = one->aggregate ? one : other, *events = one->aggregate ? other : one;
+    return sp__fail(error, SP_ERR_USAGE, 0, statistics->path, NULL,
+                    "holds statistics without events (SP_MODE=stats) of rank %u, and %s holds events of rank %u: one "
+                    "profile has no place for both, merge them apart",
+                    (unsigned)statistics->rank, events->path, (unsigned)events->rank);
+}
+
 int sp__texts_add(char ***list, size_t *count, const char *text)
 {
     /* Grows at powers of two, so that a long list does not copy itself for every entry. */

@@ -57,6 +57,7 @@ struct sp__source {
     size_t thread_count;
     bool lanes; /* thread_ids are known: an index that stands in `threads`, or -1 where the input says unknown */
     bool ids;   /* call and parent ids are stored */
+    bool aggregate;    /* rows hold statistics (sp__source_row_aggregate) and there are no events to read */
     bool nested_alone; /* lanes unknown but known to be one lane (a trace published by a session of one lane) */
 
     /* Metadata, "" or -1 unknown. */
@@ -106,11 +107,17 @@ int sp__open_recording(sp_inputs *inputs, const struct sp__recording_source *sou
  * `data` excepted. */
 struct sp__source *sp__source_create(const char *path); /* unknown values set; NULL: no memory */
 void sp__source_free(struct sp__source *source);
+/* Statistics without events: a summary that says nothing of when and how they were spread. */
+void sp__source_row_aggregate(struct sp__source_row *row, int64_t total, int64_t minimum, int64_t maximum,
+                              int64_t exclusive);
 /* Appends a copy of text to an owned list. 0 or -ENOMEM. */
 int sp__texts_add(char ***list, size_t *count, const char *text);
 /* A copy of `length` bytes as NUL-terminated UTF-8: bad bytes and NULs become U+FFFD, told by *ret_mended. NULL: no
  * memory. */
 char *sp__utf8_copy(const char *bytes, size_t length, bool *ret_mended);
+
+/* source.c: the error of events and statistics in one profile, naming a source of each. SP_ERR_USAGE. */
+int sp__fail_mixed(const struct sp__source *one, const struct sp__source *other, sp_error *error);
 
 /* error.c: fills error (may be NULL) and returns status. */
 __attribute__((format(printf, 6, 7))) int sp__fail(sp_error *error, int status, int system, const char *file,

@@ -147,7 +147,8 @@ static int h5_read(struct sp__source *source, size_t row, uint64_t first, size_t
                    sp_error *error)
 {
     struct part *part = source->data;
-    if (row >= source->row_count || count > source->rows[row].calls || first > source->rows[row].calls - count)
+    if (source->aggregate || row >= source->row_count || count > source->rows[row].calls ||
+        first > source->rows[row].calls - count)
         return sp__fail(error, SP_ERR_USAGE, 0, source->path, NULL, "calls that the file does not have were asked for");
     if (!count)
         return 0;
@@ -207,9 +208,12 @@ static bool fill_rows(struct sp__source *source, struct part *part, const struct
                                        .calls = (uint64_t)t->counts[from],
                                        .summarized = t->summaries != NULL,
                                        .exclusive = t->exclusive ? t->exclusive[from] : -1};
-        if (t->summaries)
-            row->summary = t->summaries[from];
-        part->marks[i].offset = (uint64_t)t->offsets[from];
+        const struct sp__summary *summary = t->summaries ? &t->summaries[from] : NULL;
+        if (t->aggregate)
+            sp__source_row_aggregate(row, summary->total, summary->minimum, summary->maximum, t->exclusive[from]);
+        else if (summary)
+            row->summary = *summary;
+        part->marks[i].offset = t->offsets ? (uint64_t)t->offsets[from] : 0;
         if (!row->name || !row->file || !row->text || !row->tags)
             return false;
     }
@@ -295,6 +299,8 @@ static bool fill_metadata(struct sp__source *source, struct opening *o, bool fir
         snprintf(texts[i].to, texts[i].size, "%s", text ? text : "");
     }
     source->end_mono_ns = sp__h5_tables_number(t, "finalize_time_ns", -1);
+    if (t->aggregate) /* no call says when it began */
+        source->birth_mono_ns = sp__h5_tables_number(t, "start_time_ns", -1);
     bool rest = first && o->only_rank < 0;
     if (!fill_texts(t, "sp_open_calls", source->rank, rest, &source->open_calls, &source->open_call_count) ||
         !fill_texts(t, "sp_deaths", source->rank, rest, &source->deaths, &source->death_count))
@@ -334,6 +340,7 @@ static int add_rank(struct opening *o, uint32_t rank, const size_t *rows, size_t
     source->destroy = h5_destroy;
     source->ids = t->ids;
     source->lanes = t->thread_ids;
+    source->aggregate = t->aggregate;
     part->profile = o->profile;
     o->profile->uses++;
     int status = 0;
@@ -410,7 +417,7 @@ int sp__open_h5(sp_inputs *inputs, const char *path, int64_t only_rank, sp_error
     profile_rest(profile);
     sp__h5_unlock();
     if (!status) {
-        profile->has[STARTS] = profile->has[ENDS] = true;
+        profile->has[STARTS] = profile->has[ENDS] = !o.tables.aggregate;
         profile->has[THREADS] = o.tables.thread_ids;
         profile->has[CALLS] = profile->has[PARENTS] = o.tables.ids;
         status = add_ranks(&o);

@@ -36,17 +36,10 @@ static int take_schema(struct sp__h5_tables *t, hid_t file, const char *path, sp
                         "schema 1%s is not read by this version: convert it to schema 2",
                         found ? "" : " (no attribute scope_profiler_schema)");
     struct sp__attribute layout = {0};
-    bool aggregate = false;
     if (sp__h5_attribute(file, "storage_layout", &layout)) {
-        aggregate = layout.text_count == 1 && !strcmp(layout.texts[0], "aggregate");
+        t->aggregate = layout.text_count == 1 && !strcmp(layout.texts[0], "aggregate");
         sp__h5_attribute_free(&layout);
     }
-    if (aggregate)
-        return sp__fail(error, SP_ERR_SCHEMA, 0, path, "attribute storage_layout",
-                        "schema %" PRId64
-                        " with storage layout \"aggregate\" (statistics without events) is not read by "
-                        "this version",
-                        t->schema);
     /* The dataset decides, not the number. */
     if (sp__h5_exists(file, "/events/start_deltas"))
         return sp__fail(error, SP_ERR_SCHEMA, 0, path, "/events/start_deltas",
@@ -91,9 +84,22 @@ static int list_unsupported(struct sp__h5_tables *t, hid_t file, const char *pat
     static const char *const names[] = {"names", NULL}, *const none[] = {NULL};
     static const char *const threads[] = {"ranks",    "index",  "ident",  "native_id", "daemon",
                                           "start_ns", "end_ns", "cpu_ns", "name",      NULL};
-    const struct listing groups[] = {{t, "", root},
+    static const char *const bare[] = {"metadata", "region_table", "rank_region_index", NULL};
+    static const char *const aggregates[] = {"region_ids",
+                                             "ranks",
+                                             "aggregate_counts",
+                                             "aggregate_totals",
+                                             "aggregate_minimums",
+                                             "aggregate_maximums",
+                                             "aggregate_exclusives",
+                                             "source_lines",
+                                             "source_files",
+                                             "source_texts",
+                                             "tags",
+                                             NULL};
+    const struct listing groups[] = {{t, "", t->aggregate ? bare : root},
                                      {t, "/events", events},
-                                     {t, "/rank_region_index", index},
+                                     {t, "/rank_region_index", t->aggregate ? aggregates : index},
                                      {t, "/region_table", names},
                                      {t, "/thread_table", threads},
                                      {t, "/metadata", none}};
@@ -102,6 +108,8 @@ static int list_unsupported(struct sp__h5_tables *t, hid_t file, const char *pat
         const char *group = *l.group ? l.group : "/";
         if (*l.group && !sp__h5_exists(file, group))
             continue;
+        if (t->aggregate && (l.known == events || l.known == threads))
+            continue; /* named as a whole */
         hsize_t at = 0;
         if (H5Literate_by_name(file, group, H5_INDEX_NAME, H5_ITER_NATIVE, &at, list_one, &l, H5P_DEFAULT) < 0)
             return corrupt(error, path, group, "cannot be listed: the group is damaged");
@@ -189,17 +197,42 @@ static int take_index(struct sp__h5_tables *t, hid_t file, const char *path, uin
         int64_t **to;
     } wanted[] = {{INDEX "region_ids", &t->region_ids},
                   {INDEX "ranks", &t->ranks},
-                  {INDEX "event_offsets", &t->offsets},
-                  {INDEX "event_counts", &t->counts}};
+                  {t->aggregate ? INDEX "aggregate_counts" : INDEX "event_counts", &t->counts},
+                  {t->aggregate ? INDEX "aggregate_exclusives" : INDEX "event_offsets",
+                   t->aggregate ? &t->exclusive : &t->offsets}};
     for (size_t i = 0; i < 4; i++)
         if ((status = sp__h5_integer_column(file, path, wanted[i].name, size, t->rows, wanted[i].to, error)))
             return status;
+    if (!t->aggregate &&
+        (status = optional_integers(file, path, INDEX "exclusive_totals", size, t->rows, &t->exclusive, error)))
+        return status;
     if ((status = optional_integers(file, path, INDEX "source_lines", size, t->rows, &t->lines, error)) ||
-        (status = optional_integers(file, path, INDEX "exclusive_totals", size, t->rows, &t->exclusive, error)) ||
         (status = optional_strings(file, path, INDEX "source_files", size, t->rows, &t->files, error)) ||
         (status = optional_strings(file, path, INDEX "source_texts", size, t->rows, &t->texts, error)))
         return status;
     return optional_strings(file, path, INDEX "tags", size, t->rows, &t->tags, error);
+}
+
+static int take_aggregates(struct sp__h5_tables *t, hid_t file, const char *path, uint64_t size, sp_error *error)
+{
+    const struct {
+        const char *name;
+        size_t offset;
+    } columns[] = {{INDEX "aggregate_totals", offsetof(struct sp__summary, total)},
+                   {INDEX "aggregate_minimums", offsetof(struct sp__summary, minimum)},
+                   {INDEX "aggregate_maximums", offsetof(struct sp__summary, maximum)}};
+    if (!(t->summaries = calloc(t->rows + 1, sizeof *t->summaries)))
+        return no_memory(error, path);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        int64_t *values = NULL;
+        int status = sp__h5_integer_column(file, path, columns[i].name, size, t->rows, &values, error);
+        if (status)
+            return status;
+        for (size_t row = 0; row < t->rows; row++)
+            memcpy((char *)&t->summaries[row] + columns[i].offset, &values[row], sizeof *values);
+        free(values);
+    }
+    return 0;
 }
 
 static int take_summaries(struct sp__h5_tables *t, hid_t file, const char *path, uint64_t size, sp_error *error)
@@ -335,7 +368,10 @@ static int check_ranges(const struct sp__h5_tables *t, const char *path, sp_erro
         if (t->ranks[row] < 0 || t->ranks[row] > UINT32_MAX)
             return row_fault(path, "ranks", row, error, "the rank %" PRId64 " is out of range", t->ranks[row]);
         if (t->counts[row] < 0)
-            return row_fault(path, "event_counts", row, error, "the count %" PRId64 " is negative", t->counts[row]);
+            return row_fault(path, t->aggregate ? "aggregate_counts" : "event_counts", row, error,
+                             "the count %" PRId64 " is negative", t->counts[row]);
+        if (t->aggregate)
+            continue;
         if (t->offsets[row] < 0)
             return row_fault(path, "event_offsets", row, error, "the offset %" PRId64 " is negative", t->offsets[row]);
         if ((uint64_t)t->counts[row] > t->events || (uint64_t)t->offsets[row] > t->events - (uint64_t)t->counts[row])
@@ -354,11 +390,12 @@ static int check_once(const struct sp__h5_tables *t, const char *path, sp_error 
     if (!order)
         return no_memory(error, path);
     int status = 0;
-    for (size_t row = 0; row < t->rows; row++)
+    uint64_t placed = t->aggregate ? 0 : t->rows; /* with a place among the events */
+    for (size_t row = 0; row < placed; row++)
         order[row] = (struct order){t->offsets[row], t->counts[row], row};
-    qsort(order, t->rows, sizeof *order, by_key);
+    qsort(order, placed, sizeof *order, by_key);
     int64_t end = 0;
-    for (size_t i = 0; !status && i < t->rows; i++) {
+    for (size_t i = 0; !status && i < placed; i++) {
         if (order[i].more && order[i].key < end)
             status = row_fault(path, "event_offsets", order[i].row, error,
                                "rows overlap: event %" PRId64 " belongs to another row too", order[i].key);
@@ -405,9 +442,10 @@ int sp__h5_tables_read(struct sp__h5_tables *ret, hid_t file, const char *path, 
     if ((status = take_schema(&t, file, path, error)) || (status = take_metadata(&t, file, path, error)) ||
         (status = take_names(&t, file, path, file_size, error)) ||
         (status = take_index(&t, file, path, file_size, error)) ||
-        (status = take_summaries(&t, file, path, file_size, error)) ||
-        (status = take_events(&t, file, path, file_size, error)) ||
-        (status = take_threads(&t, file, path, file_size, error)) ||
+        (status = t.aggregate ? take_aggregates(&t, file, path, file_size, error)
+                              : take_summaries(&t, file, path, file_size, error)) ||
+        (status = t.aggregate ? 0 : take_events(&t, file, path, file_size, error)) ||
+        (status = t.aggregate ? 0 : take_threads(&t, file, path, file_size, error)) ||
         (status = list_unsupported(&t, file, path, error)) || (status = check_ranges(&t, path, error)) ||
         (status = check_once(&t, path, error)) || (status = check_names(&t, path, error))) {
         sp__h5_tables_finish(&t);

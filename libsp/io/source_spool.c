@@ -19,7 +19,8 @@ static int spool_read(struct sp__source *source, size_t row, uint64_t first, siz
                       sp_error *error)
 {
     struct spool_source *own = source->data;
-    if (row >= source->row_count || count > source->rows[row].calls || first > source->rows[row].calls - count)
+    if (source->aggregate || row >= source->row_count || count > source->rows[row].calls ||
+        first > source->rows[row].calls - count)
         return sp__fail(error, SP_ERR_USAGE, 0, source->path, NULL, "calls that were not recorded were asked for");
     for (size_t done = 0; done < count;) {
         size_t n = count - done < SLICE ? count - done : SLICE;
@@ -74,6 +75,19 @@ static bool fill_rows(struct sp__source *source, const struct sp__recording *rec
     return true;
 }
 
+/* A recording's rows and statistics both ascend by region. */
+static void fill_statistics(struct sp__source *source, const struct sp__recording *recording)
+{
+    for (size_t i = 0, next = 0; i < recording->row_count; i++) {
+        while (next < recording->stats_count && recording->stats[next].region < recording->rows[i].region)
+            next++;
+        if (next == recording->stats_count || recording->stats[next].region != recording->rows[i].region)
+            continue;
+        const struct sp__region_stats *stats = &recording->stats[next];
+        sp__source_row_aggregate(&source->rows[i], stats->total, stats->minimum, stats->maximum, stats->exclusive);
+    }
+}
+
 static bool fill_lists(struct sp__source *source, const struct sp__recording *recording)
 {
     char text[4096];
@@ -88,9 +102,8 @@ static bool fill_lists(struct sp__source *source, const struct sp__recording *re
         if (sp__texts_add(&source->warnings, &source->warning_count, text))
             return false;
     }
-    if (recording->identity.mode == SP__MODE_STATS && recording->stats_count &&
-        sp__texts_add(&source->unsupported, &source->unsupported_count, "statistics without events"))
-        return false;
+    if (source->aggregate) /* threads are those of events */
+        return true;
     if (recording->thread_count && !(source->threads = calloc(recording->thread_count, sizeof *source->threads)))
         return false;
     source->thread_count = recording->thread_count;
@@ -103,7 +116,8 @@ static bool fill(struct sp__source *source, const struct sp__recording *recordin
 {
     const struct sp__identity *id = &recording->identity;
     source->rank = (uint32_t)id->rank;
-    source->lanes = true;
+    source->aggregate = id->mode == SP__MODE_STATS;
+    source->lanes = !source->aggregate;
     snprintf(source->session, sizeof source->session, "%.*s", (int)sizeof id->session - 1, id->session);
     snprintf(source->hostname, sizeof source->hostname, "%.*s", (int)sizeof source->hostname - 1, id->hostname);
     snprintf(source->language, sizeof source->language, "%s", id->language == SP__LANGUAGE_FORTRAN ? "fortran" : "c");
@@ -114,7 +128,11 @@ static bool fill(struct sp__source *source, const struct sp__recording *recordin
     source->birth_mono_ns = id->birth.mono_ns;
     source->birth_realtime_ns = id->birth_realtime_ns;
     source->end_mono_ns = recording->end_ns;
-    return fill_rows(source, recording) && fill_lists(source, recording);
+    if (!fill_rows(source, recording))
+        return false;
+    if (source->aggregate)
+        fill_statistics(source, recording);
+    return fill_lists(source, recording);
 }
 
 int sp__open_recording(sp_inputs *inputs, const struct sp__recording_source *from, sp_error *error)

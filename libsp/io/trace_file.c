@@ -67,7 +67,7 @@ static int take(struct sp__trace_file *file, size_t length, const char *what, co
 
 static int take_32(struct sp__trace_file *file, const char *what, int32_t *ret, sp_error *error)
 {
-    const unsigned char *bytes;
+    const unsigned char *bytes = NULL;
     int status = take(file, 4, what, &bytes, error);
     if (status)
         return status;
@@ -79,7 +79,7 @@ static int take_32(struct sp__trace_file *file, const char *what, int32_t *ret, 
 
 static int take_64(struct sp__trace_file *file, const char *what, int64_t *ret, sp_error *error)
 {
-    const unsigned char *bytes;
+    const unsigned char *bytes = NULL;
     int status = take(file, 8, what, &bytes, error);
     if (status)
         return status;

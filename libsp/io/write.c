@@ -102,6 +102,15 @@ static int output_is_apart(const struct sp__writing *writing)
     return 0;
 }
 
+static int one_kind(const struct sp__writing *writing)
+{
+    struct sp__source *const *sources = writing->inputs->sources;
+    for (size_t i = 1; i < writing->inputs->count; i++)
+        if (sources[i]->aggregate != sources[0]->aggregate)
+            return sp__fail_mixed(sources[0], sources[i], writing->error);
+    return 0;
+}
+
 static unsigned long long large(uint64_t value)
 {
     return value;
@@ -167,9 +176,12 @@ int sp_inputs_write(sp_inputs *inputs, const char *output, const sp_write_settin
         .output = output, .settings = settings ? settings : &defaults, .inputs = inputs, .error = error};
     int result = output_is_apart(&writing);
     if (result == 0)
+        result = one_kind(&writing);
+    if (result == 0)
         result = sp__ranks_create(&writing.ranks, &writing.rank_count, inputs, error);
     if (result < 0)
         return result;
+    writing.aggregate = writing.rank_count && writing.ranks[0]->aggregate;
     report_sources(&writing);
     if (count_regions(&writing) < 0)
         result = sp__fail(error, SP_ERR_SYSTEM, ENOMEM, output, NULL, "cannot be written");

@@ -11,6 +11,7 @@ struct sp__writing {
     struct sp_inputs *inputs;
     struct sp__rank **ranks; /* ascending */
     size_t rank_count;
+    bool aggregate;       /* of all ranks alike: statistics without events */
     uint64_t calls, done; /* in all; written so far */
     sp_write_report report;
     sp_error *error;

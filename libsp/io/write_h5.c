@@ -64,6 +64,11 @@ static int put_calls(void *context, uint64_t first, size_t count, const struct s
 static int put_rank(struct sp__h5_out *out, struct sp__rank *rank)
 {
     struct sp__writing *writing = out->writing;
+    if (rank->aggregate) {
+        (void)sp__rank_sum_up(rank); /* its parts have summaries, and nothing else */
+        sp__writing_progress(writing, rank->calls);
+        return 0;
+    }
     struct sp__nest_settings settings = {.budget = BUDGET,
                                          .number = out->present[CALL_IDS],
                                          .keep = out->present[CALL_IDS],
@@ -91,15 +96,15 @@ static int put_rank(struct sp__h5_out *out, struct sp__rank *rank)
 
 static void plan(struct sp__h5_out *out)
 {
-    bool threads = false, ids = true;
+    bool threads = false, ids = true, events = !out->writing->aggregate;
     for (size_t r = 0; r < out->writing->rank_count; r++) {
         const struct sp__rank *rank = out->writing->ranks[r];
         threads = threads || rank->threaded;
         ids = ids && (rank->ids || rank->lanes);
         out->rows += rank->row_count;
     }
-    ids = (ids || out->writing->settings->nesting) && out->writing->calls;
-    out->present[STARTS] = out->present[ENDS] = true;
+    ids = (ids || out->writing->settings->nesting) && out->writing->calls && events;
+    out->present[STARTS] = out->present[ENDS] = events;
     out->present[THREAD_IDS] = threads;
     out->present[CALL_IDS] = out->present[PARENT_IDS] = ids;
 }

@@ -90,6 +90,10 @@ int sp__write_trace(struct sp__writing *writing)
         return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
                         "a trace holds one rank, and the inputs hold %zu: write a profile (.h5)", writing->rank_count);
     struct sp__rank *rank = writing->ranks[0];
+    if (writing->aggregate)
+        return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
+                        "a trace has no place for statistics without events, which %s holds: write a profile (.h5)",
+                        rank->parts[0]->path);
     if (rank->rank > INT32_MAX)
         return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL, "a trace has no place for rank %u",
                         (unsigned)rank->rank);

@@ -40,6 +40,17 @@ static int whole(const struct sp__consumer *c)
     return (uint64_t)st.st_size < c->segment.size ? -EBADMSG : 0;
 }
 
+/* Its readers find a spool by its name: one that somebody removed is given back, with all that stands in it. */
+static int keep_spool(struct sp__consumer *c)
+{
+    struct stat st;
+    if (c->observer)
+        return 0;
+    if (fstat(c->spool.fd, &st) != 0)
+        return -errno;
+    return st.st_nlink == 0 ? sp__spool_restore(&c->spool) : 0;
+}
+
 /* A reset is one frame with every lane's base, so that a reader sees all of it or nothing. */
 static int send_bases(struct sp__consumer *c)
 {
@@ -175,7 +186,9 @@ int sp__consumer_drain(struct sp__consumer *c, uint64_t most, uint64_t *ret_reco
     uint64_t now = sp__clock_mono();
     if (!c->observer)
         atomic_store_explicit(&c->segment.header->consumer_beat_ns, now, memory_order_relaxed);
-    rc = send_bases(c);
+    rc = keep_spool(c);
+    if (rc == 0)
+        rc = send_bases(c);
     if (rc == 0)
         rc = drain_lanes(c, most ? most : UINT64_MAX, &taken);
     if (rc == 0 && taken && c->segment.identity.clock != SP__CLOCK_MONOTONIC &&

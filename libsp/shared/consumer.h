@@ -50,6 +50,10 @@ int sp__consumer_observe(const char *name, const char *folder, struct sp__identi
 /* Releases byte 1 and closes everything. */
 void sp__consumer_destroy(struct sp__consumer *consumer);
 
+/* In a forked child: closes the child's copies of the descriptors and frees the memory; releases no lock and unmaps
+ * nothing, since the mapping is not in a child. */
+void sp__consumer_leave(struct sp__consumer *consumer);
+
 /* One look at all lanes, at most `most` records (0: all that were published when it began): new regions, then records
  * lane by lane, each block written before its tail moves; a consumer's anchor where the last is over 100 ms old and
  * anything was drained. 0 and *ret_records (may be NULL); -EBADMSG: the segment is not what it was (set it aside);

@@ -204,6 +204,13 @@ void sp__consumer_destroy(struct sp__consumer *c)
     release(c);
 }
 
+void sp__consumer_leave(struct sp__consumer *c)
+{
+    if (c->segment.fd >= 0)
+        close(c->segment.fd);
+    release(c);
+}
+
 int sp__consumer_observe(const char *name, const char *folder, struct sp__identity *ret_identity, int *ret_fd,
                          char ret_why[256])
 {

@@ -214,7 +214,8 @@ static int send_counters(struct sp__consumer *c, uint32_t lane)
     };
     if (lane == 0)
         counters.lost_no_lane = atomic_load_explicit(&c->segment.header->lost_no_lane, memory_order_relaxed);
-    return sp__consumer_append(c, SP__FRAME_COUNTERS, lane, 0, 1, &counters, sizeof counters);
+    uint64_t reached = c->placed[lane] ? c->next[lane] : 0;
+    return sp__consumer_append(c, SP__FRAME_COUNTERS, lane, reached, 1, &counters, sizeof counters);
 }
 
 /* One block of a lane's statistics behind what stands in *entries. */

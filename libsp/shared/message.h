@@ -13,6 +13,7 @@ enum sp__cause {
     SP__SAY_NOTE,
     SP__SAY_HDF5,
     SP__SAY_THREADS,
+    SP__SAY_STATS,
     SP__SAY_LATE,
     SP__SAY_CAUSES /* how many */
 };

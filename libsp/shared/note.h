@@ -10,13 +10,14 @@
 
 /* {"version":1,"session":...,"prefix":...,"rank":N,"incarnation":"<32 hex>","hostname":...,"pid":N,"uid":N,
  *  "boot_id":...,"clock":"tsc"|"monotonic","language":"c"|"fortran","part":N,
- *  "file":"<absolute path>","format":"spt"|"h5"|"merged","final":bool,"ended":bool,"died":bool,"calls":N,"threads":N,
+ *  "file":"<absolute path>","format":"spt"|"h5"|"merged"|"spool","final":bool,"ended":bool,"died":bool,"calls":N,"threads":N,
  *  "dropped":N,"waited_ns":N,"mended":N,"unmatched":N,"too_deep":N,"lost_no_lane":N,"gaps":N,"bad_bytes":N,
  *  "clock_error_ns":N,"birth_mono_ns":N,"birth_realtime_ns":N,"end_mono_ns":N,
  *  "deaths":["rank 3 on host (pid 41) died after 12.3 s"],
  *  "open_calls":["rank 3 thread 0: outer > inner, 12.3 s"],
  *  "last":[[lane,one past the last sequence],...]}
- * final: no later publication of this incarnation will come. */
+ * final: no later publication of this incarnation will come.
+ * spool: statistics without events, and no spd was there to publish them; never final, so that the spool stays. */
 int sp__note_write(const char *path, const struct sp__recording *recording, const char *file, const char *format,
                    bool final);
 

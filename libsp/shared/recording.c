@@ -238,10 +238,13 @@ static void look_at_ranges(struct sp__making *m)
     r->gaps = m->strange;
     for (uint32_t lane = 0; lane < SP__LANES; lane++) {
         const struct sp__ranges *ranges = &m->lanes[lane].ranges;
+        int64_t reached = m->lanes[lane].reached, first = ranges->count ? ranges->list[0].from : reached;
+        int64_t low = lane < m->base_count ? (int64_t)m->bases[lane] : first < 0 ? first : 0;
+        int64_t end = ranges->count && ranges->list[ranges->count - 1].to > low ? ranges->list[ranges->count - 1].to : low;
+        if (reached > end) /* drained into a spool that is not here */
+            r->gaps += (uint64_t)reached - (uint64_t)end;
         if (!ranges->count)
             continue;
-        int64_t first = ranges->list[0].from;
-        int64_t low = lane < m->base_count ? (int64_t)m->bases[lane] : first < 0 ? first : 0;
         r->gaps += sp__ranges_missing(ranges, low);
         r->last[lane] = (uint64_t)ranges->list[ranges->count - 1].to;
     }
@@ -304,7 +307,7 @@ static int store_calls(struct sp__making *m, const struct sp__recording_source *
     struct sp__recording *r = m->recording;
     struct sp__rows *rows = NULL;
     uint64_t ignored = 0;
-    if (!r->calls)
+    if (!r->calls || r->identity.mode == SP__MODE_STATS)
         return 0;
     r->private_file->fd = sp__unnamed_file(source->scratch_dir);
     int rc = r->private_file->fd < 0 ? r->private_file->fd : sp__rows_create(&rows, m, row_of);
@@ -437,6 +440,8 @@ int sp__recording_read(const struct sp__recording *r, size_t row, uint64_t first
         return -EINVAL;
     if (!count)
         return 0;
+    if (!r->private_file->extents) /* stats mode */
+        return -EINVAL;
     const struct sp__extent *e = &r->private_file->extents[row];
     int fd = r->private_file->fd, rc = 0;
     if (starts)

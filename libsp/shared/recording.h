@@ -27,7 +27,7 @@ struct sp__row {
     const char *file;   /* "" unknown */
     uint32_t file_length;
     int32_t line; /* -1 unknown */
-    uint64_t calls;
+    uint64_t calls; /* stats mode: that the statistics count */
 };
 
 struct sp__thread {
@@ -66,7 +66,7 @@ struct sp__recording {
     size_t open_call_count;
     struct sp__region_stats *stats;
     size_t stats_count;
-    uint64_t calls;
+    uint64_t calls; /* in rows */
     struct sp__counters counters; /* summed over lanes */
     uint64_t gaps;      /* sequence numbers that no source holds */
     uint64_t bad_bytes; /* of spools */

@@ -49,6 +49,7 @@ struct sp__part_lane {
     uint32_t open_count, stats_count;
     bool opened, measured;
     struct sp__counters counters;
+    int64_t reached; /* sequence numbers below were drained, into whichever spool; 0: nobody says */
 };
 
 /* One row's columns in the scratch file: int64 starts [capacity], int64 ends, int32 threads. */

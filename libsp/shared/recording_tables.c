@@ -192,6 +192,8 @@ int sp__tables_frame(struct sp__making *m, const struct sp__frame *frame, const 
     case SP__FRAME_COUNTERS:
         if (frame->count == 1)
             add_counters(&lane->counters, payload);
+        if (frame->first && (!lane->reached || (int64_t)frame->first > lane->reached))
+            lane->reached = (int64_t)frame->first;
         return frame->count == 1 ? 0 : -EBADMSG;
     case SP__FRAME_END:
         if (frame->count == 1)
@@ -265,6 +267,20 @@ static void add_stats(struct sp__region_stats *to, const struct sp__stats *from,
     to->exclusive += (int64_t)((double)from->exclusive * tick);
 }
 
+/* In stats mode the calls are those that the statistics count. */
+static void count_stats(struct sp__making *m)
+{
+    struct sp__recording *r = m->recording;
+    memset(m->calls, 0, SP__REGIONS * sizeof *m->calls);
+    r->calls = 0;
+    for (size_t i = 0; i < r->stats_count; i++) {
+        uint32_t region = r->stats[i].region;
+        m->calls[region] = r->stats[i].calls;
+        r->calls += r->stats[i].calls;
+        m->region_count = region >= m->region_count ? region + 1 : m->region_count;
+    }
+}
+
 /* Statistics of all lanes, one entry a region. */
 static int sum_stats(struct sp__making *m)
 {
@@ -315,5 +331,8 @@ int sp__tables_finish(struct sp__making *m)
         add_open_calls(m, &m->lanes[lane]);
     if (r->ended)
         r->end_ns = sp__making_ns(m, m->end_ticks);
-    return sum_stats(m);
+    int rc = sum_stats(m);
+    if (rc == 0 && r->identity.mode == SP__MODE_STATS)
+        count_stats(m);
+    return rc;
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -320,6 +321,45 @@ static int open_steps(struct sp__spool *spool, bool make, const struct sp__ident
     if (spool->fd < 0)
         return make && (errno == ELOOP || errno == EISDIR || errno == EACCES || errno == ENXIO) ? -EEXIST : -errno;
     return resume(spool, make, identity, state);
+}
+
+static int copy_whole(int from, int to, uint64_t size)
+{
+    enum { STEP = 1 << 18 };
+    unsigned char *buffer = malloc(STEP);
+    int rc = buffer ? 0 : -ENOMEM;
+    for (uint64_t at = 0; rc == 0 && at < size; at += STEP) {
+        size_t length = size - at < STEP ? (size_t)(size - at) : STEP;
+        rc = sp__read_at(from, buffer, length, at);
+        if (rc == 0)
+            rc = sp__write_at(to, buffer, length, at);
+    }
+    free(buffer);
+    return rc;
+}
+
+int sp__spool_restore(struct sp__spool *spool)
+{
+    char path[SP__PATH_SIZE + 16];
+    int rc = make_folder(spool->path);
+    if (rc)
+        return rc;
+    (void)snprintf(path, sizeof path, "%s.XXXXXX", spool->path);
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    rc = copy_whole(spool->fd, fd, spool->size);
+    /* All of it or nothing under that name, and never in place of another file. */
+    if (rc == 0 && link(path, spool->path) != 0)
+        rc = -errno;
+    unlink(path);
+    if (rc) {
+        close(fd);
+        return rc;
+    }
+    close(spool->fd);
+    spool->fd = fd;
+    return 0;
 }
 
 static int open_spool(struct sp__spool *ret, const char *path, bool make, const struct sp__identity *identity,

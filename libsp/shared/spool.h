@@ -123,6 +123,10 @@ int sp__spool_append(struct sp__spool *spool, uint16_t type, uint16_t lane, uint
                      const void *payload, uint32_t length);
 int sp__spool_sync(struct sp__spool *spool); /* fdatasync */
 
+/* For an open spool whose name somebody removed, or the folders above it: makes them again and gives the name to a copy,
+ * on which `spool` goes on. 0; -EEXIST: another file has the name; -errno, and `spool` is as it was. */
+int sp__spool_restore(struct sp__spool *spool);
+
 uint64_t sp__frame_head_hash(const struct sp__frame *head);
 uint64_t sp__frame_payload_hash(const void *payload, size_t length);
 
