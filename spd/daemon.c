@@ -18,7 +18,7 @@
 #include "rank.h"
 #include "session.h"
 
-enum { TICK_MS = 1000, FILES_OF_A_RANK = 2, RANKS_MOST = 65536 };
+enum { TICK_MS = 1000, FILES_OF_A_RANK = 2, RANKS_MOST = 65536, LOOP_NICE = -10 };
 
 static void on_busy(uv_idle_t *idle);
 
@@ -190,6 +190,14 @@ static size_t allow_files(void)
     return ranks > RANKS_MOST ? RANKS_MOST : ranks;
 }
 
+/* A drain that comes late loses records, and takes little time; where that is allowed, it goes before. Worker threads
+ * inherit it and give it back: see publisher.c. */
+static void go_before_others(void)
+{
+    if (setpriority(PRIO_PROCESS, 0, LOOP_NICE))
+        log_say(LOG_DEBUG, "priority: raise: %s; drains take their turn with everybody else", strerror(errno));
+}
+
 static void find_hostname(struct daemon *daemon)
 {
     if (gethostname(daemon->hostname, sizeof daemon->hostname - 1) || !*daemon->hostname)
@@ -224,6 +232,7 @@ static int start(struct daemon *daemon)
 {
     signal(SIGPIPE, SIG_IGN); /* a client that went away is an error of its write */
     daemon->due_end = &daemon->due;
+    go_before_others();
     find_hostname(daemon);
     daemon->rank_limit = allow_files();
     int status = prepare_data_dir(daemon);

@@ -169,10 +169,6 @@ static void attach(struct finder *finder, const char *name, ino_t ino)
     struct daemon *daemon = finder->daemon;
     if (daemon->stopping)
         return;
-    if (daemon->rank_count >= daemon->rank_limit) {
-        refuse(finder, name, ino, -EMFILE, "");
-        return;
-    }
     char why[256] = "";
     int status = session_is_ours(finder, name, why);
     if (status == 1)
@@ -182,6 +178,8 @@ static void attach(struct finder *finder, const char *name, ino_t ino)
         return;
     }
     struct sp__consumer *consumer = NULL;
+    if (!status && daemon->rank_count >= daemon->rank_limit)
+        status = -EMFILE;
     if (!status)
         status = sp__consumer_attach(&consumer, name, daemon->data_dir, why);
     if (!status)

@@ -42,11 +42,18 @@ static int open_recording(struct publication *publication, size_t first, size_t 
 static bool is_hdf5(const struct publication *publication, const struct sp__recording *recording)
 {
     bool stats = recording->identity.mode == SP__MODE_STATS; /* a trace has no place for them */
+    if (stats) {
+        if (publication->format != OPTIONS_HDF5)
+            log_say(publication->format == OPTIONS_TRACE ? LOG_WARNING : LOG_INFO,
+                    "%s: publish: statistics without events (SP_MODE=stats) have no place in a trace; this is HDF5",
+                    publication->hdf5);
+        return true;
+    }
     if (publication->format == OPTIONS_TRACE)
-        return stats;
-    if (publication->format == OPTIONS_AUTO && publication->asked != SP__FORMAT_AUTO && !stats)
+        return false;
+    if (publication->format == OPTIONS_AUTO && publication->asked != SP__FORMAT_AUTO)
         return publication->asked == SP__FORMAT_HDF5;
-    return stats || publication->format == OPTIONS_HDF5 || recording->thread_count > 1;
+    return publication->format == OPTIONS_HDF5 || recording->thread_count > 1;
 }
 
 /* A flush of another kind left one; it holds this incarnation's calls only, and the new file has them all. */
@@ -76,7 +83,7 @@ static void take_figures(struct publication *publication, const struct sp__recor
 {
     publication->ranks += 1;
     publication->calls += recording->calls;
-    publication->dropped += recording->counters.dropped;
+    publication->dropped += recording->counters.dropped + recording->counters.lost_no_lane;
     publication->lost += recording->gaps + recording->bad_frames;
     if (!publication->facts)
         publication->facts = json_array();

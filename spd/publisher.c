@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "daemon.h"
@@ -49,13 +50,21 @@ static void finish(struct publication *publication)
 
 static void start(struct publisher *publisher);
 
+/* A thread's nice value is its own, and it inherited the loop's. */
+static void take_ordinary_turn(void)
+{
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), 0);
+}
+
 static void on_prepare(uv_work_t *work)
 {
+    take_ordinary_turn();
     publication_prepare(work->data);
 }
 
 static void on_hdf5(uv_work_t *work)
 {
+    take_ordinary_turn();
     publication_hdf5(work->data);
 }
 
@@ -247,4 +256,34 @@ void publisher_session(struct publisher *publisher, struct session *session)
     session->waiting = NULL;
     session->publication = publication;
     enqueue(publisher, publication);
+}
+
+struct closing {
+    uv_work_t work;
+    int fd;
+};
+
+static void on_close(uv_work_t *work)
+{
+    take_ordinary_turn();
+    close(((struct closing *)work->data)->fd);
+}
+
+static void on_close_done(uv_work_t *work, int status)
+{
+    (void)status;
+    free(work->data);
+}
+
+void publisher_close(struct publisher *publisher, int fd)
+{
+    struct closing *closing = fd >= 0 ? calloc(1, sizeof *closing) : NULL;
+    if (!closing) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    closing->work.data = closing;
+    closing->fd = fd;
+    uv_queue_work(&publisher->daemon->loop, &closing->work, on_close, on_close_done);
 }

@@ -61,7 +61,7 @@ struct publication {
     /* What came of it. */
     bool wants_hdf5; /* its first part is done: the second waits for the HDF5 thread */
     int error;       /* errno */
-    char why[1024];
+    char why[SP__PATH_SIZE + 1100];
     char file[SP__PATH_SIZE]; /* "" none */
     uint32_t written;         /* enum sp__format */
     uint64_t ranks, calls, dropped, lost;
@@ -84,6 +84,10 @@ void publisher_rank(struct publisher *publisher, struct rank *rank, enum publica
 
 /* All spools of the session as one file; session_merged is called. */
 void publisher_session(struct publisher *publisher, struct session *session);
+
+/* The last close of a removed spool frees its blocks, which takes long for a large one: done on a worker thread. Takes
+ * the descriptor; -1: nothing. */
+void publisher_close(struct publisher *publisher, int fd);
 
 /* publication.c: the jobs themselves, on a worker thread. */
 void publication_prepare(struct publication *publication);

@@ -30,9 +30,9 @@ void rank_planned(const struct rank *rank, char *ret, size_t size, uint32_t *ret
 {
     const struct options *options = rank->daemon->options;
     uint32_t asked = atomic_load_explicit(&header_of(rank)->format, memory_order_relaxed);
-    bool hdf5 =
-        options->format == OPTIONS_HDF5 || options->format == OPTIONS_MERGED ||
-        (options->format == OPTIONS_AUTO && (asked == SP__FORMAT_HDF5 || rank_identity(rank)->mode == SP__MODE_STATS));
+    bool hdf5 = options->format == OPTIONS_HDF5 || options->format == OPTIONS_MERGED ||
+                (options->format == OPTIONS_AUTO && asked == SP__FORMAT_HDF5) ||
+                rank_identity(rank)->mode == SP__MODE_STATS;
     *ret_format = hdf5 ? SP__FORMAT_HDF5 : SP__FORMAT_TRACE;
     if (options->format == OPTIONS_MERGED)
         snprintf(ret, size, "%s", rank->session->merged);
@@ -86,7 +86,7 @@ int rank_create(struct daemon *daemon, struct sp__consumer *consumer)
         sp__consumer_destroy(consumer);
         return status;
     }
-    *rank = (struct rank){.daemon = daemon, .session = session, .consumer = consumer};
+    *rank = (struct rank){.daemon = daemon, .session = session, .consumer = consumer, .removed_spool = -1};
     rank->guard = guard_add(consumer->segment.header, consumer->segment.mapped);
     rank->flush_taken = atomic_load_explicit(&header_of(rank)->flush_done, memory_order_relaxed);
     status = choose_names(rank);
@@ -101,8 +101,10 @@ int rank_create(struct daemon *daemon, struct sp__consumer *consumer)
     /* Its program published for itself and removed its spool while byte 1 changed hands: an empty one must not stand in
      * for what was published. */
     if (atomic_load_explicit(&header_of(rank)->state, memory_order_acquire) == SP__FINALIZED &&
-        consumer->spool.size <= sizeof(struct sp__frame) + sizeof(struct sp__identity))
+        consumer->spool.size <= sizeof(struct sp__frame) + sizeof(struct sp__identity)) {
         unlink(consumer->spool.path);
+        rank->whole = true; /* not drained any more, which would give the spool its name back */
+    }
     rank->next = daemon->ranks;
     if (rank->next)
         rank->next->previous = rank;
@@ -152,6 +154,7 @@ void rank_destroy(struct rank *rank)
     flush_complete(&rank->waiting, &(struct flush_part){0});
     guard_remove(rank->guard);
     sp__consumer_destroy(rank->consumer);
+    publisher_close(&daemon->publisher, rank->removed_spool);
     free(rank);
     session_step(session);
     session_release(session);

@@ -33,8 +33,9 @@ struct rank {
     bool whole;     /* its last publication stands: only names are left to be removed */
     bool discarded; /* nothing of it is kept */
     bool paused_by_limit;
-    uint32_t ended;   /* enum sp__end once the END frame is written; 0 recording */
-    uint64_t records; /* drained by this spd */
+    int removed_spool; /* keeps it until its owner has closed it: see publisher_close; -1 none */
+    uint32_t ended;    /* enum sp__end once the END frame is written; 0 recording */
+    uint64_t records;  /* drained by this spd */
     uint64_t dropped_said, dropped_said_ms;
     uint64_t retry_ms; /* not before, after a publication failed */
     unsigned failures; /* of its last publication, in a row */

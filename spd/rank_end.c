@@ -4,6 +4,7 @@
 #include "rank.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -112,6 +113,15 @@ void rank_set_aside(struct rank *rank, const char *why)
         publisher_rank(&daemon->publisher, rank, PUBLISH_ASIDE);
 }
 
+static void remove_spools(struct rank *rank)
+{
+    if (rank->removed_spool < 0)
+        rank->removed_spool = fcntl(rank->consumer->spool.fd, F_DUPFD_CLOEXEC, 0);
+    unlink(rank->consumer->spool.path);
+    if (*rank->other_spool)
+        unlink(rank->other_spool);
+}
+
 static bool undrained(const struct rank *rank)
 {
     struct sp__counters counters;
@@ -194,9 +204,7 @@ void rank_discard(struct rank *rank)
     ++rank->daemon->discarded;
     log_say(LOG_DEBUG, RANK_SAYS ": discarded by its program", RANK_NAMES(rank));
     /* Spools first: a segment that is still there says that they may go; a spool alone would be merged. */
-    unlink(rank->consumer->spool.path);
-    if (*rank->other_spool)
-        unlink(rank->other_spool);
+    remove_spools(rank);
     rank->discarded = true;
     rank_bury(rank);
 }
@@ -231,11 +239,8 @@ void rank_bury(struct rank *rank)
     if (status)
         log_say(LOG_WARNING, "segment %s: remove: %s; remove it by hand", rank->consumer->segment.name,
                 strerror(-status));
-    if (rank->whole && rank->ended && !merged(rank)) {
-        unlink(rank->consumer->spool.path);
-        if (*rank->other_spool)
-            unlink(rank->other_spool);
-    }
+    if (rank->whole && rank->ended && !merged(rank))
+        remove_spools(rank);
     /* Whatever flush was still asked for is answered by this end. */
     atomic_store_explicit(&header->flush_done, atomic_load_explicit(&header->flush_request, memory_order_acquire),
                           memory_order_release);

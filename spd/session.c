@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,9 +132,14 @@ static void remove_merged_spools(struct session *session, const struct publicati
 {
     if (session->ranks)
         return; /* until the last has ended every incarnation comes from its spool, whole */
-    for (size_t n = 0; n < publication->source_count; ++n)
-        if (publication->sources[n].ended)
-            unlink(publication->sources[n].path);
+    for (size_t n = 0; n < publication->source_count; ++n) {
+        const char *path = publication->sources[n].path;
+        if (!publication->sources[n].ended)
+            continue;
+        int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        unlink(path);
+        publisher_close(&session->daemon->publisher, fd);
+    }
     session->kept_bytes = 0;
 }
 
