@@ -48,10 +48,15 @@ static bool add_session(sp_inputs *inputs, const char *data_dir, const char *nam
 static bool add_path(sp_inputs *inputs, const char *data_dir, const char *path, json_t *taken)
 {
     sp_error error = {0};
-    if (!strchr(path, '/') && session_exists(data_dir, path))
+    bool both = !strchr(path, '/') && session_exists(data_dir, path);
+    int status = sp_inputs_add_path(inputs, path, &error);
+    /* Without a data folder it could write to, a program spools to a folder of that name where it ran. */
+    if (both && status == SP_ERR_NOT_FOUND)
+        return add_session(inputs, data_dir, path, true, taken);
+    if (both)
         say("%s is a file or folder here and a session too: the file or folder is taken; %s%s names the session", path,
             forced, path);
-    if (sp_inputs_add_path(inputs, path, &error) < 0) {
+    if (status < 0) {
         say("%s", error.text);
         return false;
     }

@@ -8,7 +8,6 @@
 
 #include "names.h"
 #include "scope_profiler_io.h"
-#include "spool.h"
 
 static bool ends_with(const char *name, const char *suffix)
 {
@@ -75,18 +74,6 @@ static bool calls_in(const char *file, json_int_t rank, uint64_t *ret, char why[
     return status == 0;
 }
 
-static bool spool_of_records(const char *folder, const char *name)
-{
-    char path[SP__PATH_SIZE];
-    struct sp__spool_reader reader;
-    struct sp__identity identity;
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path ||
-        sp__spool_reader_open(&reader, path, UINT64_MAX, &identity) < 0)
-        return false;
-    sp__spool_reader_close(&reader);
-    return identity.mode == SP__MODE_RECORDS;
-}
-
 bool spool_published(const char *folder, const char *name, char ret_why[256])
 {
     char note_name[256];
@@ -104,8 +91,6 @@ bool spool_published(const char *folder, const char *name, char ret_why[256])
     uint64_t calls;
     if (!note || !json_is_true(json_object_get(note, "final"))) {
         snprintf(ret_why, 256, "not published yet");
-    } else if (!spool_of_records(folder, name)) {
-        snprintf(ret_why, 256, "it holds statistics, which cannot be compared with a file");
     } else if (calls_in(file, rank, &calls, ret_why)) {
         published = calls >= promised(folder, file, rank);
         snprintf(ret_why, 256, published ? "published in %.200s" : "not whole in %.200s", file);

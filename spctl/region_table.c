@@ -157,14 +157,21 @@ static uint64_t dropped(const struct region_table *table)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
+/* Not where statistics alone were read. */
+static bool timed(const struct region_table *table)
+{
+    return table->start <= table->end;
+}
+
 static void print_header(const struct region_table *table, const char *source)
 {
     units_buffer wall;
     const char *session = sp_results_metadata(table->results, "sp_session");
     const char *host = sp_results_metadata(table->results, "hostname");
-    printf("%s: %zu %s, %zu %s, %" PRIu64 " %s over %s", source, table->ranks, table->ranks == 1 ? "rank" : "ranks",
-           table->count, table->count == 1 ? "region" : "regions", table->calls, table->calls == 1 ? "call" : "calls",
-           units_time((int64_t)((uint64_t)table->end - (uint64_t)table->start), wall));
+    printf("%s: %zu %s, %zu %s, %" PRIu64 " %s", source, table->ranks, table->ranks == 1 ? "rank" : "ranks",
+           table->count, table->count == 1 ? "region" : "regions", table->calls, table->calls == 1 ? "call" : "calls");
+    if (timed(table))
+        printf(" over %s", units_time((int64_t)((uint64_t)table->end - (uint64_t)table->start), wall));
     if (session && *session && strcmp(session, source) != 0)
         printf(", session %s", session);
     if (host && *host && !strchr(host, '\n'))
@@ -264,8 +271,8 @@ json_t *region_table_json(const struct region_table *table, const char *source)
     json_put(document, "session", session && *session ? json_text(session) : json_null());
     json_put(document, "ranks", json_count(table->ranks));
     json_put(document, "calls", json_count(table->calls));
-    json_put(document, "start_ns", json_integer(table->start));
-    json_put(document, "end_ns", json_integer(table->end));
+    json_put(document, "start_ns", timed(table) ? json_integer(table->start) : json_null());
+    json_put(document, "end_ns", timed(table) ? json_integer(table->end) : json_null());
     json_put(document, "dropped", json_count(dropped(table)));
     json_put(document, "open_calls", lines_of(table, "sp_open_calls"));
     json_put(document, "deaths", lines_of(table, "sp_deaths"));

@@ -20,7 +20,7 @@ struct region_table {
     struct region_line *lines;
     size_t count;
     uint64_t calls;
-    int64_t start, end; /* of the first and last call; both 0 without calls */
+    int64_t start, end; /* of the first and last call; both 0 without calls; start > end: unknown */
     size_t ranks;
     const sp_results *results;
 };

@@ -82,8 +82,9 @@ const struct verb verb_merge = {
         "Writes one HDF5 profile of everything named: the output is replaced whole or not at all. An input that\n"
         "exists as a path, or holds a '/', is a file or a folder (its *.spt and *_rank<N>.h5); anything else is a\n"
         "session, or the prefix of launches, of which the newest is taken. session:NAME always names a session.\n"
-        "A session may be live or ended, with spd or without. Exit status 3 when calls were dropped or lost, or\n"
-        "something was left out: each is said on stderr.",
+        "A session may be live or ended, with spd or without. Statistics without events (SP_MODE=stats) merge with\n"
+        "their like alone. Exit status 3 when calls were dropped or lost, or something was left out: each is said on\n"
+        "stderr.",
     .options = options,
     .least = 1,
     .most = SIZE_MAX,
