@@ -275,13 +275,15 @@ contains
     type(sp_region_stats), intent(out) :: stats
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    integer(c_int) :: status
+    integer(c_int) :: status, regions
     type(c_ptr) :: profiler
 
     profiler = c_default_profiler()
+    regions = 0
+    if (c_associated(profiler)) regions = c_num_regions(profiler)
     if (.not. c_associated(profiler)) then
       status = SP_ERR_INACTIVE
-    else if (id < 1 .or. id > c_num_regions(profiler)) then
+    else if (id < 1 .or. id > regions) then
       status = C_INVALID_ARGUMENT
     else
       status = c_get_region_stats(profiler, int(id - 1, c_int), stats)

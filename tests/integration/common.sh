@@ -104,21 +104,19 @@ rank_files() { find "$T/data/$S" \( -name '*_rank*.spt' -o -name '*_rank*.h5' \)
 have_published() { (($(rank_files | wc -l) >= $1)); }
 published() { until_true 20 have_published "$1" || fail "$(rank_files | wc -l) rank files are published, not $1"; }
 
-# calls FILE REGION: calls of a region over all ranks.
+# calls FILE REGION...: calls of each region over all ranks, on one line.
 calls() {
     $PY "$TOOLS/check_profile.py" show "$1" | $PY -c '
 import json, sys
-ranks = json.load(sys.stdin)["regions"].get(sys.argv[1], {})
-print(sum(rank["calls"] for rank in ranks.values()))' "$2"
+regions = json.load(sys.stdin)["regions"]
+print(*(sum(rank["calls"] for rank in regions.get(name, {}).values()) for name in sys.argv[1:]))' "${@:2}"
 }
 
 # counts FILE N: does it hold what `work -n` makes: N x outer { left, right { deep } }?
 counts() {
-    local region n
-    for region in outer left right deep; do
-        n=$(calls "$1" "$region")
-        [[ $n == "$2" ]] || fail "$1 holds $n calls of '$region', not $2"
-    done
+    local n
+    n=$(calls "$1" outer left right deep)
+    [[ $n == "$2 $2 $2 $2" ]] || fail "$1 holds $n calls of outer, left, right, deep, not $2 of each"
 }
 
 # metadata FILE KEY: an attribute of /metadata; lists one a line.
@@ -133,12 +131,12 @@ sound() { $PY "$TOOLS/check_profile.py" check "$1" 2>"$T/check" || fail "$1 is n
 
 # merge OUT INPUT...: status 0 only. merge_lossy also takes 3 (done, and something was lost or mended).
 merge() {
-    spctl merge "${@:2}" -o "$1" >"$T/merge" 2>&1 || fail "spctl merge ${*:2} exits $?: $(tail -n 1 "$T/merge")"
+    spctl merge "${@:2}" -o "$1" >"$T/merge" 2>&1 || fail "spctl merge ${*:2} exits $?: $(tr "\n" " " <"$T/merge")"
     sound "$1"
 }
 merge_lossy() {
     spctl merge "${@:2}" -o "$1" >"$T/merge" 2>&1
     local status=$?
-    ((status == 0 || status == 3)) || fail "spctl merge ${*:2} exits $status: $(tail -n 1 "$T/merge")"
+    ((status == 0 || status == 3)) || fail "spctl merge ${*:2} exits $status: $(tr "\n" " " <"$T/merge")"
     sound "$1"
 }

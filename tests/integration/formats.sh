@@ -27,7 +27,8 @@ for format in spt h5 merged auto; do
         h5dump -H "$f" >"$T/dump" || fail "$format: h5dump does not read $f"
         grep -q summary_statistics "$T/dump" || fail "$format: $f has no summary_statistics"
     done
-    merge "$T/$format.h5" "$S"
+    # In a joined trace the calls of threads overlap: a merge can't tell which holds which, and says so.
+    if [[ $format == spt ]]; then merge_lossy "$T/$format.h5" "$S"; else merge "$T/$format.h5" "$S"; fi
     counts "$T/$format.h5" 4500
     rm -f "$T"/out.*
 done

@@ -1,7 +1,6 @@
 /* api.c: the C API promise by promise: handles, ends, scopes, statistics, reset, flush, finalize. */
 #include "recording_util.h"
 
-
 static void start(const char *prefix)
 {
     assert_int_equal(sp_init(prefix, 0), 0);
@@ -326,7 +325,7 @@ static void a_second_init_discards_the_first(void **state)
     assert_int_equal(last(), SP_OK);
     assert_int_equal(segments_left(false), 1);
     assert_int_equal(sp_init("x", -2), SP_ERR_INVALID_ARGUMENT);
-    assert_int_equal(sp_num_calls(0), 1); /* still the second */
+    assert_int_equal(sp_num_calls(0), 1);                  /* still the second */
     assert_int_equal(sp_init_language("second", 0, 1), 0); /* joins */
     assert_int_equal(sp_num_calls(0), 1);
     assert_int_equal(sp_finalize(), 0);
@@ -419,7 +418,8 @@ static void formats_need_an_spd(void **state)
         int fd = open(path, O_RDWR | O_CREAT, 0600);
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
         (void)snprintf(globs, sizeof globs, "other*\nunit-*\n");
-        bool good = fcntl(fd, F_OFD_SETLK, &lock) == 0 && write(fd, globs, strlen(globs)) > 0 && write(ready[1], "", 1) == 1;
+        bool good =
+            fcntl(fd, F_OFD_SETLK, &lock) == 0 && write(fd, globs, strlen(globs)) > 0 && write(ready[1], "", 1) == 1;
         char c;
         close(done[1]);
         (void)!read(done[0], &c, 1);
@@ -509,6 +509,58 @@ static void ranks_come_from_the_environment(void **state)
     assert_int_equal(setenv("SP_SESSION", session, 1), 0);
 }
 
+static void record_much(int region)
+{
+    for (int i = 0; i < 100000; i++) {
+        sp_begin(region);
+        sp_end(region);
+    }
+}
+
+/* A daemonizing program closes everything and takes the numbers for files of its own. */
+static void closed_descriptors_cost_nothing(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        int own[90];
+        bool good = sp_init("daemon", 0) == 0;
+        int a = sp_region("a");
+        record_much(a);
+        if (close_range(3, ~0U, 0) != 0)
+            _exit(1);
+        for (int i = 0; i < 90; i++)
+            own[i] = open("own", O_RDWR | O_CREAT | O_APPEND, 0600);
+        record_much(a);
+        good = good && sp_profiler_flush(sp_default_profiler()) == 0;
+        record_much(a);
+        good = good && sp_finalize() == 0;
+        for (int i = 0; i < 90; i++)
+            good = good && write(own[i], "x", 1) == 1;
+        struct stat st;
+        good = good && stat("own", &st) == 0 && st.st_size == 90;
+        _exit(!good);
+    }
+    check_child(child);
+    assert_int_equal(file_calls("daemon_rank00000.spt", "a"), 300000);
+    assert_int_equal(segments_left(false), 0);
+}
+
+static void a_removed_name_costs_nothing(void **state)
+{
+    (void)state;
+    start("removed");
+    int a = sp_region("a");
+    record_much(a);
+    assert_int_equal(segments_left(true), 1);
+    record_much(a);
+    assert_int_equal(sp_region("b"), 1);
+    record_much(1);
+    assert_int_equal(sp_finalize(), 0);
+    assert_int_equal(file_calls("removed_rank00000.spt", "a"), 200000);
+    assert_int_equal(file_calls("removed_rank00000.spt", "b"), 100000);
+}
+
 static void statistics_are_kept_without_records(void **state)
 {
     (void)state;
@@ -556,6 +608,8 @@ int main(void)
         cmocka_unit_test_teardown(errno_is_the_programs, fresh),
         cmocka_unit_test_teardown(a_rank_in_use_is_refused, fresh),
         cmocka_unit_test_teardown(ranks_come_from_the_environment, fresh),
+        cmocka_unit_test_teardown(closed_descriptors_cost_nothing, fresh),
+        cmocka_unit_test_teardown(a_removed_name_costs_nothing, fresh),
         cmocka_unit_test_teardown(statistics_are_kept_without_records, fresh),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);

@@ -275,6 +275,52 @@ static void full_disk_keeps_the_records_in_the_ring(void **state)
     producer_finish(&p);
 }
 
+/* rm -rf of the data folder while its consumer has the spool open. */
+static void removed_spool_comes_back_whole(void **state)
+{
+    (void)state;
+    start(1024, 0);
+    struct sp__consumer *c = attach(&p, "data");
+    calls(0, 0, 100);
+    assert_int_equal(sp__consumer_drain(c, 0, NULL), 0);
+    char path[SP__PATH_SIZE], folder[SP__PATH_SIZE];
+    snprintf(path, sizeof path, "%s", c->spool.path);
+    snprintf(folder, sizeof folder, "%s/data", test_folder);
+    assert_int_equal(nftw(folder, test_remove, 16, FTW_DEPTH | FTW_PHYS), 0);
+    calls(0, 100, 50);
+    assert_int_equal(sp__consumer_drain(c, 0, NULL), 0);
+    assert_string_equal(c->spool.path, path);
+    assert_true(check_lane(path, 0, 0) == 150);
+    calls(0, 150, 10);
+    assert_int_equal(sp__consumer_drain(c, 0, NULL), 0);
+    assert_true(check_lane(path, 0, 0) == 160);
+    sp__consumer_destroy(c);
+    producer_finish(&p);
+}
+
+/* All of a lane was drained, into a spool that is not here any more: missing, not merely absent. */
+static void lost_spool_is_counted(void **state)
+{
+    (void)state;
+    start(1024, 0);
+    struct sp__consumer *c = attach(&p, "data");
+    calls(0, 0, 100);
+    assert_int_equal(sp__consumer_drain(c, 0, NULL), 0);
+    char lost[SP__PATH_SIZE];
+    snprintf(lost, sizeof lost, "%s", c->spool.path);
+    sp__consumer_destroy(c);
+    assert_int_equal(unlink(lost), 0);
+    c = attach(&p, "other");
+    assert_int_equal(sp__consumer_drain(c, 0, NULL), 0);
+    assert_int_equal(sp__consumer_mark(c, SP__END_DIED), 0);
+    struct sp__recording *r = open_recording((const char *[]){c->spool.path}, 1, NULL);
+    assert_int_equal(r->calls, 0);
+    assert_int_equal(r->gaps, 100);
+    sp__recording_destroy(r);
+    sp__consumer_destroy(c);
+    producer_finish(&p);
+}
+
 static void bounded_drains_serve_every_lane(void **state)
 {
     uint64_t taken;
@@ -346,6 +392,8 @@ int main(void)
         cmocka_unit_test(path_in_the_header_is_not_trusted),
         cmocka_unit_test(scribbled_words_set_the_segment_aside),
         cmocka_unit_test(full_disk_keeps_the_records_in_the_ring),
+        cmocka_unit_test(removed_spool_comes_back_whole),
+        cmocka_unit_test(lost_spool_is_counted),
         cmocka_unit_test(bounded_drains_serve_every_lane),
         cmocka_unit_test(killed_between_record_and_pop),
         cmocka_unit_test(answer_after_a_consumer_died_answering),

@@ -147,8 +147,8 @@ static void a_child_follows(void **state)
         sp_begin(b);
         sp_end(b);
         sp_end(a);
-        bool good = last() == SP_ERR_UNMATCHED_END && sp_is_active() && sp_region("b") == b &&
-                    sp_num_calls(b) == 1 && sp_num_calls(a) == 0 && sp_region("c") == 2;
+        bool good = last() == SP_ERR_UNMATCHED_END && sp_is_active() && sp_region("b") == b && sp_num_calls(b) == 1 &&
+                    sp_num_calls(a) == 0 && sp_region("c") == 2;
         exit(!good);
     }
     check_child(child);

@@ -109,7 +109,8 @@ static void a_stopped_consumer_costs_one_wait(void **state)
     int64_t kept = file_calls("stopped_rank00000.spt", "a");
     assert_true(kept > 0 && kept <= 1024);
     /* The note says how many are missing. */
-    (void)snprintf(name, sizeof name, "grep -qh '\"dropped\":%d,' %s/data/%s/*.note", (int)(STEPS - kept), place, session);
+    (void)snprintf(name, sizeof name, "grep -qh '\"dropped\":%d,' %s/data/%s/*.note", (int)(STEPS - kept), place,
+                   session);
     assert_int_equal(system(name), 0);
 }
 

@@ -1,0 +1,233 @@
+/* pair.c: what a begin/end pair costs, as a ratio to two bare clock reads measured between the pairs of the same run.
+ * A child drains the rings meanwhile, as spd would, so that the recording alone is measured.
+ *
+ *   pair [--json]      exits 1 where a pair costs more than 1.25 times two reads, with whichever clock
+ *
+ * base is two bare reads of the clock in use. off: the profiler was destroyed; its base is a pair of calls of an empty
+ * function through a pointer, which is what a call into any library costs at least. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <clock.h>
+#include <consumer.h>
+#include <names.h>
+#include <scope_profiler.h>
+
+enum { PAIRS = 4000, ROUNDS = 201, REGIONS = 8 };
+
+static int regions[REGIONS];
+static char session[64];
+
+struct cost {
+    double reads; /* ns of two bare reads; 0 not measured */
+    double pair;
+};
+
+static double now(void)
+{
+    return (double)sp__clock_mono();
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values)
+{
+    qsort(values, ROUNDS, sizeof *values, ascending);
+    return values[ROUNDS / 2];
+}
+
+static double pair_round(void)
+{
+    double start = now();
+    for (int i = 0; i < PAIRS; i++) {
+        sp_begin(regions[i % REGIONS]);
+        sp_end(regions[i % REGIONS]);
+    }
+    return (now() - start) / PAIRS;
+}
+
+static double read_round(uint32_t clock)
+{
+    volatile uint64_t sink = 0;
+    double start = now();
+    for (int i = 0; i < 2 * PAIRS; i++)
+        sink = sink + sp__clock_now(clock);
+    return (now() - start) / PAIRS;
+}
+
+static struct cost measure(uint32_t clock)
+{
+    double reads[ROUNDS], pairs[ROUNDS];
+    for (int r = -5; r < ROUNDS; r++) {
+        double a = read_round(clock), b = pair_round();
+        if (r >= 0) {
+            reads[r] = a;
+            pairs[r] = b;
+        }
+        usleep(3000); /* the ring is drained */
+    }
+    return (struct cost){median(reads), median(pairs)};
+}
+
+static int drain_one(const char *name, void *context)
+{
+    struct sp__consumer *consumer;
+    char folder[1024];
+    if (!strstr(name, session))
+        return 0;
+    (void)snprintf(folder, sizeof folder, "%s/drained", (const char *)context);
+    if (sp__consumer_attach(&consumer, name, folder, NULL) != 0)
+        return 0;
+    while (sp__segment_alive(&consumer->segment) == 1) {
+        if (sp__consumer_drain(consumer, 0, NULL) != 0)
+            break;
+        usleep(1000);
+    }
+    (void)sp__segment_unlink(&consumer->segment);
+    sp__consumer_destroy(consumer);
+    return 1;
+}
+
+static pid_t start_drain(const char *place)
+{
+    char copy[512];
+    (void)snprintf(copy, sizeof copy, "%s", place);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) {
+            (void)sp__segment_each(geteuid(), drain_one, copy);
+            usleep(1000);
+        }
+    }
+    return child;
+}
+
+static void begin_life(const char *clock, const char *mode)
+{
+    (void)setenv("SP_CLOCK", clock, 1);
+    (void)setenv("SP_MODE", mode, 1);
+    if (sp_init("pair", 0) != 0) {
+        (void)fprintf(stderr, "pair: sp_init: %s\n", sp_error_string(sp_profiler_last_error(sp_default_profiler())));
+        exit(2);
+    }
+    for (int i = 0; i < REGIONS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "region %d", i);
+        regions[i] = sp_region(name);
+    }
+    usleep(20000); /* the child has found it */
+}
+
+static struct cost life(const char *clock, const char *mode)
+{
+    begin_life(clock, mode);
+    struct cost cost = measure(strcmp(clock, "tsc") == 0 ? SP__CLOCK_TSC : SP__CLOCK_MONOTONIC);
+    sp_destroy(sp_default_profiler());
+    return cost;
+}
+
+static void *in_thread(void *cost)
+{
+    *(struct cost *)cost = measure(SP__CLOCK_MONOTONIC);
+    return NULL;
+}
+
+static struct cost two_threads(void)
+{
+    struct cost here, there;
+    pthread_t thread;
+    begin_life("monotonic", "records");
+    if (pthread_create(&thread, NULL, in_thread, &there) != 0)
+        exit(2);
+    here = measure(SP__CLOCK_MONOTONIC);
+    (void)pthread_join(thread, NULL);
+    sp_destroy(sp_default_profiler());
+    return here.pair / here.reads > there.pair / there.reads ? here : there;
+}
+
+__attribute__((noipa)) static void empty(int region)
+{
+    (void)region;
+}
+
+static double empty_round(void)
+{
+    void (*volatile call)(int) = empty;
+    double start = now();
+    for (int i = 0; i < PAIRS; i++) {
+        call(regions[i % REGIONS]);
+        call(regions[i % REGIONS]);
+    }
+    return (now() - start) / PAIRS;
+}
+
+static struct cost off(void)
+{
+    double calls[ROUNDS], pairs[ROUNDS];
+    for (int r = 0; r < ROUNDS; r++) {
+        calls[r] = empty_round();
+        pairs[r] = pair_round();
+    }
+    return (struct cost){median(calls), median(pairs)};
+}
+
+int main(int argc, char **argv)
+{
+    char place[] = "/tmp/sp-bench-XXXXXX", command[64];
+    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    if (!mkdtemp(place) || chdir(place) != 0)
+        return 2;
+    (void)snprintf(session, sizeof session, "bench-%d", (int)getpid());
+    (void)setenv("SP_SESSION", session, 1);
+    (void)setenv("SP_DATA_DIR", place, 1);
+    (void)setenv("SP_RUNTIME_DIR", place, 1);
+    pid_t child = start_drain(place);
+    bool tsc = sp__clock_choose(SP__CLOCK_TSC) == SP__CLOCK_TSC;
+    struct {
+        const char *name;
+        struct cost cost;
+        bool limited;
+    } rows[] = {
+        {"on, monotonic", life("monotonic", "records"), true},
+        {"on, tsc", tsc ? life("tsc", "records") : (struct cost){0, 0}, true},
+        {"statistics only, monotonic", life("monotonic", "stats"), true},
+        {"two threads, monotonic", two_threads(), false},
+        {"off (base: two empty calls)", off(), false},
+    };
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, 0);
+    (void)snprintf(command, sizeof command, "rm -rf %s", place);
+    (void)!system(command);
+    int over = 0;
+    if (json)
+        (void)printf("{\"benchmark\":\"pair\",\"rows\":[");
+    for (size_t i = 0, printed = 0; i < sizeof rows / sizeof *rows; i++) {
+        double reads = rows[i].cost.reads, pair = rows[i].cost.pair;
+        if (reads <= 0)
+            continue;
+        over += rows[i].limited && pair / reads > 1.25;
+        if (json)
+            (void)printf("%s{\"name\":\"%s\",\"pair_ns\":%.2f,\"base_ns\":%.2f,\"ratio\":%.3f}", printed++ ? "," : "",
+                         rows[i].name, pair, reads, pair / reads);
+        else
+            (void)printf("%-30s pair %7.2f ns   base %7.2f ns   ratio %.3f\n", rows[i].name, pair, reads, pair / reads);
+    }
+    if (json)
+        (void)printf("]}\n");
+    return over > 0;
+}
