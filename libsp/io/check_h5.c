@@ -84,7 +84,7 @@ static void check_aggregate(struct scan *s, size_t row)
     if (a->minimum < 0 || a->minimum > a->maximum)
         sp__check_found(s->c, place, "region \"%.200s\": minimum %" PRId64 " and maximum %" PRId64, name, a->minimum,
                         a->maximum);
-    if (a->total < a->maximum || (calls <= 1 && a->total > a->maximum))
+    if (a->total < a->maximum)
         sp__check_found(s->c, place, "region \"%.200s\": total %" PRId64 " of %" PRIu64 " calls, maximum %" PRId64,
                         name, a->total, calls, a->maximum);
     if (exclusive < -1 || exclusive > a->total)

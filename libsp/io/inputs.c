@@ -60,7 +60,7 @@ static int add_file(sp_inputs *inputs, const char *path, sp_error *error)
     enum sp__kind_of_file kind;
     size_t length = strlen(path), suffix = strlen(SP__SPOOL_SUFFIX);
     if (length > suffix && !strcmp(path + length - suffix, SP__SPOOL_SUFFIX))
-        return sp_inputs_add_spool(inputs, path, UINT64_MAX, NULL, error);
+        return sp_inputs_add_spools(inputs, &path, NULL, 1, NULL, error);
     int status = sp__file_kind(path, &kind, error);
     if (status)
         return status;
@@ -132,13 +132,16 @@ int sp_inputs_add_path(sp_inputs *inputs, const char *path, sp_error *error)
     return status;
 }
 
-int sp_inputs_add_spool(sp_inputs *inputs, const char *path, uint64_t end, const char *scratch_dir, sp_error *error)
+int sp_inputs_add_spools(sp_inputs *inputs, const char *const *paths, const uint64_t *ends, size_t count,
+                         const char *scratch_dir, sp_error *error)
 {
     char beside[SP__PATH_SIZE];
-    const char *slash = strrchr(path, '/');
-    snprintf(beside, sizeof beside, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    if (!count)
+        return sp__fail(error, SP_ERR_USAGE, 0, NULL, NULL, "no spool was given");
+    const char *slash = strrchr(paths[0], '/');
+    snprintf(beside, sizeof beside, "%.*s", slash ? (int)(slash - paths[0]) : 1, slash ? paths[0] : ".");
     const struct sp__recording_source source = {
-        .spools = &path, .ends = &end, .spool_count = 1, .scratch_dir = scratch_dir ? scratch_dir : beside};
+        .spools = paths, .ends = ends, .spool_count = count, .scratch_dir = scratch_dir ? scratch_dir : beside};
     return sp__open_recording(inputs, &source, error);
 }
 

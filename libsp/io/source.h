@@ -55,8 +55,8 @@ struct sp__source {
     size_t row_count;
     struct sp__thread *threads; /* NULL: lanes unknown */
     size_t thread_count;
-    bool lanes; /* thread_ids are known: an index that stands in `threads`, or -1 where the input says unknown */
-    bool ids;   /* call and parent ids are stored */
+    bool lanes;        /* thread_ids are known: an index that stands in `threads`, or -1 where the input says unknown */
+    bool ids;          /* call and parent ids are stored */
     bool aggregate;    /* rows hold statistics (sp__source_row_aggregate) and there are no events to read */
     bool nested_alone; /* lanes unknown but known to be one lane (a trace published by a session of one lane) */
 
@@ -66,10 +66,10 @@ struct sp__source {
     char language[16];
     char incarnation[33]; /* "" for plain files; parts of one rank join only where both are of one session */
     uint64_t dropped;
-    uint64_t lost;           /* gaps and damaged bytes found while reading */
-    int64_t clock_error_ns;  /* -1 unknown */
+    uint64_t lost;                                         /* gaps and damaged bytes found while reading */
+    int64_t clock_error_ns;                                /* -1 unknown */
     int64_t birth_mono_ns, birth_realtime_ns, end_mono_ns; /* -1 unknown */
-    char **open_calls; /* as sp__open_call_text */
+    char **open_calls;                                     /* as sp__open_call_text */
     size_t open_call_count;
     char **deaths;
     size_t death_count;
@@ -95,7 +95,8 @@ struct sp_inputs {
     size_t count, room;
     char session[128];
 };
-int sp__inputs_append(sp_inputs *inputs, struct sp__source *source, sp_error *error); /* takes ownership, also on failure */
+int sp__inputs_append(sp_inputs *inputs, struct sp__source *source,
+                      sp_error *error); /* takes ownership, also on failure */
 
 /* Openers, one a file: source_trace.c (versions 1 and 2, either byte order), source_h5.c (a profile gives one source a
  * rank), source_spool.c (a recording). `only_rank` -1: all; else just that rank of the profile. */

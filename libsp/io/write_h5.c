@@ -105,7 +105,7 @@ static void plan(struct sp__h5_out *out)
     }
     ids = (ids || out->writing->settings->nesting) && out->writing->calls && events;
     out->present[STARTS] = out->present[ENDS] = events;
-    out->present[THREAD_IDS] = threads;
+    out->present[THREAD_IDS] = threads && events;
     out->present[CALL_IDS] = out->present[PARENT_IDS] = ids;
 }
 

@@ -206,6 +206,7 @@ static sp_status choose_path(struct sp_profiler *p)
 
 /* The data folder for bury, which has no context; guarded by the lock. */
 static pthread_mutex_t burial = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
 static const char *burial_folder;
 
 /* Drains what a dead program left, as far as the time goes. 0: all is in the spool. */
@@ -257,6 +258,23 @@ static int bury(int fd, const char *name)
     return error;
 }
 
+/* A child made during a birth would inherit the description that locks byte 0, and hide its parent's death. */
+void sp__births_hold(void)
+{
+    pthread_mutex_lock(&burial);
+}
+
+void sp__births_go_on(void)
+{
+    pthread_mutex_unlock(&burial);
+}
+
+void sp__births_renew(void)
+{
+    pthread_mutex_init(&burial, NULL);
+    pthread_mutex_init(&once, NULL);
+}
+
 static void say_no_segment(const struct sp__settings *s, const char *name, int error, uint64_t need)
 {
     struct statvfs fs;
@@ -303,7 +321,6 @@ static sp_status make_segment(struct sp_profiler *p)
 /* Once a process; also after a failure of an earlier try. */
 static sp_status prepare_process(void)
 {
-    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
     static bool has_key;
     pthread_mutex_lock(&once);
     sp_status status = sp__arena_init() == 0 && sp__fork_init() == 0 ? SP_OK : SP_ERR_NO_MEMORY;

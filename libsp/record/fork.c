@@ -14,6 +14,7 @@
 static void in_child(void)
 {
     int saved = errno;
+    sp__births_renew();
     sp__arena_renew();
     sp__self = (struct sp__this_thread){0};
     sp__say_reset();
@@ -42,7 +43,7 @@ int sp__fork_init(void)
     static _Atomic uint32_t done;
     if (atomic_exchange_explicit(&done, 1, memory_order_relaxed))
         return 0;
-    return -pthread_atfork(NULL, NULL, in_child);
+    return -pthread_atfork(sp__births_hold, sp__births_go_on, in_child);
 }
 
 bool sp__fork_seen(void)

@@ -108,6 +108,11 @@ struct sp_profiler *sp__profiler_take(void);
 sp_status sp__settings_read(struct sp__settings *ret, const char *prefix, int rank, uint32_t language,
                             bool *ret_disabled);
 sp_status sp__profiler_start(struct sp_profiler *p, const struct sp__settings *settings);
+
+/* Around a fork: no segment is born meanwhile; in the child, births are as if none had ever been. */
+void sp__births_hold(void);
+void sp__births_go_on(void);
+void sp__births_renew(void);
 bool sp__spd_serves(const char *session);
 
 /* Control is held. Ends it unpublished; what was finalized is only let go. */

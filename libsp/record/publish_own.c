@@ -20,19 +20,22 @@ static void say_failed(const struct sp_profiler *p, int error, const char *why)
             p->path, strerror(-error), why[0] ? ", " : "", why, p->settings.session);
 }
 
-/* The spool of the first consumer, if it was another, and ours. */
+/* The spool of the first consumer, where that is another than ours. */
+static bool other_spool(const struct sp_profiler *p, char ret[SP__PATH_SIZE])
+{
+    memcpy(ret, p->header->spool, SP__PATH_SIZE);
+    ret[SP__PATH_SIZE - 1] = '\0';
+    return ret[0] == '/' && strcmp(ret, p->own.consumer->spool.path) != 0 && access(ret, R_OK) == 0;
+}
+
 static int open_recording(struct sp_profiler *p, struct sp__recording **ret, char why[256])
 {
     char folder[SP__PATH_SIZE], named[SP__PATH_SIZE];
-    const struct sp__consumer *c = p->own.consumer;
-    const char *spools[2] = {c->spool.path, named};
+    const char *spools[2] = {p->own.consumer->spool.path, named};
     memcpy(folder, p->path, sizeof folder);
     folder[sp__base_name(p->path) - p->path] = '\0';
-    memcpy(named, p->header->spool, sizeof named);
-    named[sizeof named - 1] = '\0';
-    struct sp__recording_source source = {.spools = spools, .spool_count = 1, .scratch_dir = folder};
-    if (named[0] == '/' && strcmp(named, c->spool.path) != 0 && access(named, R_OK) == 0)
-        source.spool_count = 2;
+    struct sp__recording_source source = {
+        .spools = spools, .spool_count = other_spool(p, named) ? 2 : 1, .scratch_dir = folder};
     return sp__recording_create(ret, &source, why);
 }
 
@@ -67,6 +70,8 @@ static int write_files(struct sp_profiler *p, bool final, bool *ret_keep)
             recording->ended = false;
             write_note(p, recording, p->path, "spt", false);
         }
+        if (!error) /* an spd before us may have answered with a file of its own */
+            sp__consumer_answer(p->own.consumer, SP_OK, 0, SP__FORMAT_TRACE, p->path);
         if (!error && *ret_keep && final)
             sp__say(SP__SAY_THREADS, "%s holds the joined calls of %zu threads; \"spctl merge %s\" gives each its lane",
                     p->path, recording->thread_count, p->settings.session);
@@ -114,6 +119,9 @@ static void close_books(struct sp_profiler *p, bool keep)
     atomic_store_explicit(&header->published, 1, memory_order_release);
     atomic_store_explicit(&header->state, SP__FINALIZED, memory_order_release);
     if (!keep) {
+        char named[SP__PATH_SIZE];
+        if (other_spool(p, named)) /* the recording took it in: it is of this incarnation */
+            unlink(named);
         unlink(c->spool.path);
         sp__own_tidy(p);
     }

@@ -16,17 +16,17 @@ struct sp__consumer {
     uint32_t located; /* of those, rows whose location is there too; which ones: */
     unsigned char *located_bits;
     uint32_t epoch;
-    uint64_t next[SP__LANES];    /* sequence number that the spool wants next; tail follows it */
-    uint64_t gaps;               /* records that were overwritten before anybody drained them (scribbled tail) */
+    uint64_t next[SP__LANES]; /* sequence number that the spool wants next; tail follows it */
+    uint64_t gaps;            /* records that were overwritten before anybody drained them (scribbled tail) */
     struct sp__lane_place place[SP__LANES];
     bool placed[SP__LANES]; /* place and next are good */
     bool open[SP__LANES];   /* the spool may name open calls of this lane */
     uint32_t turn;          /* lane that the next bounded drain begins with */
     bool observer;          /* holds no lock and writes nothing to the segment: copies what is not spooled yet */
     struct sp__anchor last_anchor;
-    bool ended;                  /* an END frame stands in the spool */
-    int spool_error;             /* the errno of the last append that failed, 0 once one worked again */
-    struct sp__record *records;  /* buffers of SP__FRAME_RECORDS_MOST records */
+    bool ended;                 /* an END frame stands in the spool */
+    int spool_error;            /* the errno of the last append that failed, 0 once one worked again */
+    struct sp__record *records; /* buffers of SP__FRAME_RECORDS_MOST records */
     unsigned char *encoded;
 };
 

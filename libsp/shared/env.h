@@ -15,10 +15,10 @@ struct sp__env {
     char session[SP__SESSION_SIZE]; /* SP_SESSION, "" unset */
     int session_error;              /* -EINVAL: SP_SESSION is not a session name; session holds its beginning */
     enum sp__rank_source rank_source;
-    int rank;        /* SP_RANK, else what MPI or Slurm set; see DESIGN words "rank" */
-    bool disable;    /* SP_DISABLE=1 */
-    uint32_t mode;   /* enum sp__mode */
-    uint32_t ring;   /* records, a power of two */
+    int rank;      /* SP_RANK, else what MPI or Slurm set; see DESIGN words "rank" */
+    bool disable;  /* SP_DISABLE=1 */
+    uint32_t mode; /* enum sp__mode */
+    uint32_t ring; /* records, a power of two */
     uint64_t full_wait_us;
     bool fork_follow;
     int clock; /* -1 choose; else enum sp__clock */

@@ -19,21 +19,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SP__MAGIC 0x31544d4753505343ULL /* "CSPSGMT1" as a little-endian word */
-#define SP__ABI_MAJOR 1U                /* another major: not read at all */
-#define SP__ABI_MINOR 0U                /* a higher minor only appends: read */
+#define SP__MAGIC      0x31544d4753505343ULL /* "CSPSGMT1" as a little-endian word */
+#define SP__ABI_MAJOR  1U                    /* another major: not read at all */
+#define SP__ABI_MINOR  0U                    /* a higher minor only appends: read */
 #define SP__BYTE_ORDER 0x01020304U
 
 enum {
     SP__LINE = 64,
     SP__PAGE = 4096,
-    SP__LANES = 512,            /* lanes of one segment; fewer where the address space is limited */
-    SP__REGIONS = 131072,       /* rows of the region table */
-    SP__RING_DEFAULT = 32768,   /* records */
-    SP__RING_LEAST = 1024,      /* records; halved down to this where /dev/shm is short */
+    SP__LANES = 512,          /* lanes of one segment; fewer where the address space is limited */
+    SP__REGIONS = 131072,     /* rows of the region table */
+    SP__RING_DEFAULT = 32768, /* records */
+    SP__RING_LEAST = 1024,    /* records; halved down to this where /dev/shm is short */
     SP__RING_MOST = 1 << 24,
-    SP__STACK_MOST = 16384,     /* open calls of one lane; deeper ones are counted, not recorded */
-    SP__STATS_REGIONS = 256,    /* regions per block of statistics */
+    SP__STACK_MOST = 16384,  /* open calls of one lane; deeper ones are counted, not recorded */
+    SP__STATS_REGIONS = 256, /* regions per block of statistics */
     SP__STATS_BLOCKS = SP__REGIONS / SP__STATS_REGIONS,
     SP__BANKS = 2,
     SP__SESSION_SIZE = 72,
@@ -121,27 +121,27 @@ struct sp__header {
     /* The word that every begin and end looks at; its line is written a few times in a life. */
     _Alignas(SP__LINE) _Atomic uint32_t state; /* program and spd store release; writers load relaxed on the fast
                                                   path and acquire on the slow one; consumers load acquire */
-    _Atomic uint32_t format;                   /* enum sp__format that the program asked for; stored and loaded relaxed */
-    _Atomic uint32_t epoch;                    /* resets so far: stored release after every lane's base[(epoch + 1) & 1];
-                                                  the consumer's acquire load pairs with it */
-    _Atomic uint32_t bank;                     /* statistics bank in use: stored release by rotation, loaded acquire */
+    _Atomic uint32_t format; /* enum sp__format that the program asked for; stored and loaded relaxed */
+    _Atomic uint32_t epoch;  /* resets so far: stored release after every lane's base[(epoch + 1) & 1];
+                                the consumer's acquire load pairs with it */
+    _Atomic uint32_t bank;   /* statistics bank in use: stored release by rotation, loaded acquire */
 
     /* Written on slow paths by the program. */
     _Alignas(SP__LINE) _Atomic uint32_t region_count; /* stored release after the row; loaded acquire by readers */
     _Atomic uint32_t lanes_used;                      /* highest lane ever claimed + 1: release / acquire */
     _Atomic uint32_t threads;                         /* thread numbers handed out: fetch_add */
     _Atomic uint32_t flush_request;                   /* fetch_add release by the program; acquire by the consumer */
-    _Atomic uint64_t heap_next;                       /* offset of the first free heap page: CAS among program threads */
-    _Atomic uint64_t lost_no_lane;                    /* calls of threads that found no lane: fetch_add relaxed */
-    _Atomic uint64_t lost_regions;                    /* names refused: table or heap full: fetch_add relaxed */
+    _Atomic uint64_t heap_next;    /* offset of the first free heap page: CAS among program threads */
+    _Atomic uint64_t lost_no_lane; /* calls of threads that found no lane: fetch_add relaxed */
+    _Atomic uint64_t lost_regions; /* names refused: table or heap full: fetch_add relaxed */
 
     /* Written by the consumer. */
     _Alignas(SP__LINE) _Atomic uint32_t spool_chosen; /* 1 after spool[] is written (release); loaded acquire by a
                                                          later consumer */
     _Atomic uint32_t flush_done;                      /* the flush_request that answer speaks of: release / acquire */
-    _Atomic uint32_t spooled;                         /* 1: all of a finalizing segment is in the spool: release / acquire */
-    _Atomic uint32_t published;                       /* 1: final publication done or refused, see answer: release / acquire */
-    _Atomic uint64_t consumer_beat_ns;                /* CLOCK_MONOTONIC of the last look at the lanes: relaxed */
+    _Atomic uint32_t spooled;          /* 1: all of a finalizing segment is in the spool: release / acquire */
+    _Atomic uint32_t published;        /* 1: final publication done or refused, see answer: release / acquire */
+    _Atomic uint64_t consumer_beat_ns; /* CLOCK_MONOTONIC of the last look at the lanes: relaxed */
     struct sp__answer answer;
     char spool[SP__PATH_SIZE]; /* absolute path that the first consumer chose */
 };
@@ -187,25 +187,26 @@ struct sp__lane {
     /* Producer's lines. */
     _Alignas(SP__LINE) _Atomic uint64_t head; /* records published: stored release after the record; loaded acquire by
                                                  the consumer */
-    _Atomic uint32_t depth;                   /* entries of the open stack: stored release after the entry; loaded acquire
-                                                 by readers, who take a stack that changed meanwhile as a hint */
-    _Atomic uint32_t claimed;                 /* 0 free, 1 owned: CAS among program threads; readers relaxed */
-    _Atomic uint64_t dropped;                 /* records dropped because the ring stayed full. These five: stored relaxed
-                                                 by the producer, loaded relaxed */
+    _Atomic uint32_t depth;   /* entries of the open stack: stored release after the entry; loaded acquire
+                                 by readers, who take a stack that changed meanwhile as a hint */
+    _Atomic uint32_t claimed; /* 0 free, 1 owned: CAS among program threads; readers relaxed */
+    _Atomic uint64_t dropped; /* records dropped because the ring stayed full. These five: stored relaxed
+                                 by the producer, loaded relaxed */
     _Atomic uint64_t waited_ns;
     _Atomic uint64_t mended;    /* ends set to their start because the clock stepped back */
     _Atomic uint64_t unmatched; /* ends without a begin */
     _Atomic uint64_t too_deep;  /* begins beyond SP__STACK_MOST */
 
     /* Consumer's line. */
-    _Alignas(SP__LINE) _Atomic uint64_t tail; /* records that are in the spool: stored release by the consumer after the
-                                                 block is written; loaded acquire by the producer before it reuses them */
+    _Alignas(
+        SP__LINE) _Atomic uint64_t tail; /* records that are in the spool: stored release by the consumer after the
+                                            block is written; loaded acquire by the producer before it reuses them */
 
     /* Where the lane's memory is. Written at the first claim before head is, constant afterwards. */
     _Alignas(SP__LINE) uint64_t ring_offset;
-    uint64_t ring_records; /* a power of two */
-    uint64_t stack_offset; /* SP__STACK_MOST entries of address space, reserved page by page */
-    uint64_t stats_offset; /* uint64_t [SP__BANKS][SP__STATS_BLOCKS]: heap offset of each block, 0 none */
+    uint64_t ring_records;    /* a power of two */
+    uint64_t stack_offset;    /* SP__STACK_MOST entries of address space, reserved page by page */
+    uint64_t stats_offset;    /* uint64_t [SP__BANKS][SP__STATS_BLOCKS]: heap offset of each block, 0 none */
     _Atomic uint64_t base[2]; /* records below base[epoch & 1] were reset; see sp__header.epoch */
     _Atomic uint32_t ready;   /* 1 when the offsets above are good: release / acquire */
     uint32_t signal_lane;     /* 1: records what signal handlers did over another lane's append */
@@ -214,13 +215,14 @@ struct sp__lane {
 struct sp__region {
     uint64_t name_offset;
     uint32_t name_length;
-    int32_t line; /* -1 unknown; filled in before file_offset */
+    int32_t line;                 /* -1 unknown; filled in before file_offset */
     _Atomic uint64_t file_offset; /* 0 unknown; stored release when a later call gives the location; loaded acquire */
     uint32_t file_length;
     uint32_t reserved;
 };
 
-#define SP__AT(type, member, offset) _Static_assert(offsetof(struct type, member) == (offset), #type "." #member " moved")
+#define SP__AT(type, member, offset)                                                                                   \
+    _Static_assert(offsetof(struct type, member) == (offset), #type "." #member " moved")
 #define SP__IS(type, size) _Static_assert(sizeof(struct type) == (size), #type " changed size")
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "segments and spools are little-endian");

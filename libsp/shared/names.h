@@ -35,7 +35,7 @@ void sp__incarnation_text(const uint8_t incarnation[SP__INCARNATION_SIZE], char 
 void sp__incarnation_stem(const struct sp__identity *id, char ret[96]);
 
 #define SP__SPOOL_SUFFIX ".spool"
-#define SP__NOTE_SUFFIX ".note"
+#define SP__NOTE_SUFFIX  ".note"
 
 /* "<prefix>_rank<NNNNN>[.i<K>].spt" (life 0: no .i); prefix as given: a path or a base name. */
 int sp__profile_name(const char *prefix, int rank, unsigned life, bool hdf5, char *ret, size_t size);

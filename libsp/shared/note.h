@@ -10,7 +10,8 @@
 
 /* {"version":1,"session":...,"prefix":...,"rank":N,"incarnation":"<32 hex>","hostname":...,"pid":N,"uid":N,
  *  "boot_id":...,"clock":"tsc"|"monotonic","language":"c"|"fortran","part":N,
- *  "file":"<absolute path>","format":"spt"|"h5"|"merged"|"spool","final":bool,"ended":bool,"died":bool,"calls":N,"threads":N,
+ *  "file":"<absolute
+ * path>","format":"spt"|"h5"|"merged"|"spool","final":bool,"ended":bool,"died":bool,"calls":N,"threads":N,
  *  "dropped":N,"waited_ns":N,"mended":N,"unmatched":N,"too_deep":N,"lost_no_lane":N,"gaps":N,"bad_bytes":N,
  *  "clock_error_ns":N,"birth_mono_ns":N,"birth_realtime_ns":N,"end_mono_ns":N,
  *  "deaths":["rank 3 on host (pid 41) died after 12.3 s"],

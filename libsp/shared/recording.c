@@ -240,7 +240,8 @@ static void look_at_ranges(struct sp__making *m)
         const struct sp__ranges *ranges = &m->lanes[lane].ranges;
         int64_t reached = m->lanes[lane].reached, first = ranges->count ? ranges->list[0].from : reached;
         int64_t low = lane < m->base_count ? (int64_t)m->bases[lane] : first < 0 ? first : 0;
-        int64_t end = ranges->count && ranges->list[ranges->count - 1].to > low ? ranges->list[ranges->count - 1].to : low;
+        int64_t end =
+            ranges->count && ranges->list[ranges->count - 1].to > low ? ranges->list[ranges->count - 1].to : low;
         if (reached > end) /* drained into a spool that is not here */
             r->gaps += (uint64_t)reached - (uint64_t)end;
         if (!ranges->count)

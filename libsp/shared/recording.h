@@ -16,17 +16,17 @@ struct sp__recording_source {
     const char *const *spools; /* paths, at least one unless live is given */
     const uint64_t *ends;      /* per spool: read no further than this byte; NULL: as far as it goes */
     size_t spool_count;
-    const char *live; /* name below SP__SHM_DIR of a segment to copy undrained records from first, or NULL */
+    const char *live;        /* name below SP__SHM_DIR of a segment to copy undrained records from first, or NULL */
     const char *scratch_dir; /* where the scratch file lies: the output's folder */
 };
 
 struct sp__row {
-    uint32_t region;    /* number in its segment: the order of registration */
-    const char *name;   /* UTF-8; owned by the recording */
+    uint32_t region;  /* number in its segment: the order of registration */
+    const char *name; /* UTF-8; owned by the recording */
     uint32_t name_length;
-    const char *file;   /* "" unknown */
+    const char *file; /* "" unknown */
     uint32_t file_length;
-    int32_t line; /* -1 unknown */
+    int32_t line;   /* -1 unknown */
     uint64_t calls; /* stats mode: that the statistics count */
 };
 
@@ -38,7 +38,7 @@ struct sp__thread {
     int64_t end_ns;
     int64_t cpu_ns; /* -1 unknown */
     bool main;
-    bool signal; /* calls that signal handlers made over another lane's append */
+    bool signal;   /* calls that signal handlers made over another lane's append */
     char name[64]; /* Linux gives 15 bytes; profiles of others hold more */
 };
 
@@ -66,10 +66,10 @@ struct sp__recording {
     size_t open_call_count;
     struct sp__region_stats *stats;
     size_t stats_count;
-    uint64_t calls; /* in rows */
+    uint64_t calls;               /* in rows */
     struct sp__counters counters; /* summed over lanes */
-    uint64_t gaps;      /* sequence numbers that no source holds */
-    uint64_t bad_bytes; /* of spools */
+    uint64_t gaps;                /* sequence numbers that no source holds */
+    uint64_t bad_bytes;           /* of spools */
     uint64_t bad_frames;
     bool ended; /* an END frame */
     bool died;

@@ -259,12 +259,15 @@ static double tick_ns(const struct sp__making *m)
 
 static void add_stats(struct sp__region_stats *to, const struct sp__stats *from, double tick)
 {
+    /* Calls are counted last: read or killed within the end of a call, some of the others have it, some have not. */
+    uint64_t total = from->total > from->maximum ? from->total : from->maximum;
+    uint64_t exclusive = from->exclusive < total ? from->exclusive : total;
     int64_t minimum = (int64_t)((double)from->minimum * tick), maximum = (int64_t)((double)from->maximum * tick);
     to->minimum = to->calls == 0 || minimum < to->minimum ? minimum : to->minimum;
     to->maximum = maximum > to->maximum ? maximum : to->maximum;
     to->calls += from->calls;
-    to->total += (int64_t)((double)from->total * tick);
-    to->exclusive += (int64_t)((double)from->exclusive * tick);
+    to->total += (int64_t)((double)total * tick);
+    to->exclusive += (int64_t)((double)exclusive * tick);
 }
 
 /* In stats mode the calls are those that the statistics count. */

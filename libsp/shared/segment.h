@@ -36,8 +36,9 @@ struct sp__born {
 /* Makes, reserves, fills, locks, links and maps a segment; an existing dead one of that name is drained or moved aside
  * first by `bury` (called with an open description of it, byte 2 locked through `fd`; it must leave the name free and
  * return 0). bury does not close `fd`: it works on a duplicate (F_DUPFD_CLOEXEC), which shares the description and its
- * locks, so that sp__segment_unlink and sp__segment_move_aside take byte 2 again without waiting for themselves. 0; -EEXIST: byte 0 of that name is held (rank in use); -ENOSPC, -ENOENT, -EROFS, -EACCES:
- * SP__SHM_DIR cannot take it, `ret_need` bytes were wanted; other -errno. Nothing is left behind on failure. */
+ * locks, so that sp__segment_unlink and sp__segment_move_aside take byte 2 again without waiting for themselves. 0;
+ * -EEXIST: byte 0 of that name is held (rank in use); -ENOSPC, -ENOENT, -EROFS, -EACCES: SP__SHM_DIR cannot take it,
+ * `ret_need` bytes were wanted; other -errno. Nothing is left behind on failure. */
 int sp__segment_create(const struct sp__birth *birth, int (*bury)(int fd, const char *name), struct sp__born *ret,
                        uint64_t *ret_need);
 
@@ -71,9 +72,9 @@ struct sp__segment {
     char name[256];
 };
 
-/* Opens SP__SHM_DIR/name (O_NOFOLLOW). 0; -ENOENT; -EACCES: another user's; -EPROTONOSUPPORT: another ABI version, which
- * `ret_why` (256 bytes, may be NULL) words with both versions; -EBADMSG: not a segment or inconsistent, worded too;
- * other -errno. */
+/* Opens SP__SHM_DIR/name (O_NOFOLLOW). 0; -ENOENT; -EACCES: another user's; -EPROTONOSUPPORT: another ABI version,
+ * which `ret_why` (256 bytes, may be NULL) words with both versions; -EBADMSG: not a segment or inconsistent, worded
+ * too; other -errno. */
 int sp__segment_open(struct sp__segment *ret, const char *name, bool writable, char ret_why[256]);
 
 /* The same from a descriptor (kept open on success; its caller closes it on failure). */

@@ -24,16 +24,16 @@ struct sp__frame {
 };
 
 enum sp__frame_type {
-    SP__FRAME_SEGMENT = 1,  /* struct sp__identity; always the first frame, and again before END, so that a damaged
-                               beginning can be done without; `first` is SP__SPOOL_VERSION */
-    SP__FRAME_REGIONS = 2,  /* per region: u32 name length, u32 file length, i32 line, name, file; a region may come
-                               again when its location was filled in later */
-    SP__FRAME_RECORDS = 3,  /* encoded, see sp__records_encode */
-    SP__FRAME_ANCHORS = 4,  /* struct sp__anchor [count] of the consumer's own */
-    SP__FRAME_BASE = 5,     /* u64 base [count] of lanes 0 .. count - 1: records below were reset; `first` is the epoch, the
-                               highest one counts. One frame for all lanes: a reset happens whole or not at all */
-    SP__FRAME_OPEN = 6,     /* struct sp__open_entry [count]: the lane's open calls, outermost first, as seen at `first`
-                               (ticks); the latest frame of a lane counts; none open: count 0 */
+    SP__FRAME_SEGMENT = 1, /* struct sp__identity; always the first frame, and again before END, so that a damaged
+                              beginning can be done without; `first` is SP__SPOOL_VERSION */
+    SP__FRAME_REGIONS = 2, /* per region: u32 name length, u32 file length, i32 line, name, file; a region may come
+                              again when its location was filled in later */
+    SP__FRAME_RECORDS = 3, /* encoded, see sp__records_encode */
+    SP__FRAME_ANCHORS = 4, /* struct sp__anchor [count] of the consumer's own */
+    SP__FRAME_BASE = 5, /* u64 base [count] of lanes 0 .. count - 1: records below were reset; `first` is the epoch, the
+                           highest one counts. One frame for all lanes: a reset happens whole or not at all */
+    SP__FRAME_OPEN = 6, /* struct sp__open_entry [count]: the lane's open calls, outermost first, as seen at `first`
+                           (ticks); the latest frame of a lane counts; none open: count 0 */
     SP__FRAME_STATS = 7,    /* struct sp__stats_entry [count] at `first` (ticks): the latest frame of a lane counts */
     SP__FRAME_COUNTERS = 8, /* struct sp__counters of the lane; the latest counts */
     SP__FRAME_END = 9       /* u32 enum sp__end, u32 reserved, u64 ticks: no more records will come */
@@ -123,8 +123,8 @@ int sp__spool_append(struct sp__spool *spool, uint16_t type, uint16_t lane, uint
                      const void *payload, uint32_t length);
 int sp__spool_sync(struct sp__spool *spool); /* fdatasync */
 
-/* For an open spool whose name somebody removed, or the folders above it: makes them again and gives the name to a copy,
- * on which `spool` goes on. 0; -EEXIST: another file has the name; -errno, and `spool` is as it was. */
+/* For an open spool whose name somebody removed, or the folders above it: makes them again and gives the name to a
+ * copy, on which `spool` goes on. 0; -EEXIST: another file has the name; -errno, and `spool` is as it was. */
 int sp__spool_restore(struct sp__spool *spool);
 
 uint64_t sp__frame_head_hash(const struct sp__frame *head);
@@ -151,7 +151,8 @@ struct sp__spool_reader {
     size_t room;
 };
 /* 0; -ENODATA: no frame says whose spool it is; -EPROTONOSUPPORT: of another version; -errno. */
-int sp__spool_reader_open(struct sp__spool_reader *ret, const char *path, uint64_t end, struct sp__identity *ret_identity);
+int sp__spool_reader_open(struct sp__spool_reader *ret, const char *path, uint64_t end,
+                          struct sp__identity *ret_identity);
 /* The same over a descriptor, which the reader owns from then on, also on failure. */
 int sp__spool_reader_open_fd(struct sp__spool_reader *ret, int fd, uint64_t end, struct sp__identity *ret_identity);
 /* 1: *ret is the next sound frame, its payload in reader->payload; 0: the end; -errno. Bad bytes are counted and
