@@ -204,6 +204,45 @@ static bool in_folder(const struct publication *publication, const char *path)
     return !strncmp(path, publication->folder, length) && path[length] == '/' && !strchr(path + length + 1, '/');
 }
 
+enum { SPOOLS_MOST = 16 }; /* a consumer makes no more than nine in one folder, and the header names one elsewhere */
+
+/* "<16 hex>.r<NNNNN>.<32 hex>" at the beginning of both names. */
+static bool same_incarnation(const char *a, const char *b)
+{
+    a = sp__base_name(a);
+    b = sp__base_name(b);
+    const char *dot = strchr(a, '.');
+    dot = dot ? strchr(dot + 1, '.') : NULL;
+    return dot && !strncmp(a, b, (size_t)(dot - a) + 33);
+}
+
+static bool taken(const struct publication *publication, size_t n)
+{
+    const char *path = publication->sources[n].path;
+    return *path && !(publication->add_settled && in_folder(publication, path));
+}
+
+/* All spools of the incarnation whose first one is source n, as one recording. */
+static int add_incarnation(struct publication *publication, size_t n, sp_inputs *inputs, sp_error *error)
+{
+    const char *paths[SPOOLS_MOST];
+    uint64_t ends[SPOOLS_MOST];
+    size_t count = 0;
+    if (!taken(publication, n))
+        return 0;
+    for (size_t other = 0; other < n; ++other)
+        if (taken(publication, other) &&
+            same_incarnation(publication->sources[other].path, publication->sources[n].path))
+            return 0;
+    for (size_t other = n; other < publication->source_count && count < SPOOLS_MOST; ++other)
+        if (taken(publication, other) &&
+            same_incarnation(publication->sources[other].path, publication->sources[n].path)) {
+            ends[count] = other ? UINT64_MAX : publication->end;
+            paths[count++] = publication->sources[other].path;
+        }
+    return sp_inputs_add_spools(inputs, paths, ends, count, publication->folder, error);
+}
+
 static int add_inputs(struct publication *publication, sp_inputs *inputs, sp_error *error)
 {
     int status = 0;
@@ -217,11 +256,8 @@ static int add_inputs(struct publication *publication, sp_inputs *inputs, sp_err
         settings.scratch_dir = publication->folder;
         status = sp_inputs_add_session(inputs, &settings, error);
     }
-    for (size_t n = 0; n < publication->source_count && !status; ++n) {
-        const char *path = publication->sources[n].path;
-        if (*path && !(publication->add_settled && in_folder(publication, path)))
-            status = sp_inputs_add_spool(inputs, path, n ? UINT64_MAX : publication->end, publication->folder, error);
-    }
+    for (size_t n = 0; n < publication->source_count && !status; ++n)
+        status = add_incarnation(publication, n, inputs, error);
     return status;
 }
 
