@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { RESIDUAL_EVERY = 10, WRITE_EVERY = 500, NORTH = 0, SOUTH = 1, WEST = 2, EAST = 3 };
+enum { RESIDUAL_EVERY = 10, WRITE_EVERY = 100, NORTH = 0, SOUTH = 1, WEST = 2, EAST = 3 };
 
 struct plate {
     MPI_Comm comm;
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
 
     MPI_Init(&argc, &argv);
     double seconds = strtod(option(argc, argv, "--seconds", "20"), NULL);
-    long size = strtol(option(argc, argv, "--size", "1200"), NULL, 10);
+    long size = strtol(option(argc, argv, "--size", "800"), NULL, 10);
     if (size < 1 || size > 30000 || seconds < 0) {
         fprintf(stderr, "heat: the size is 1 to 30000 cells, the time at least 0 seconds\n");
         MPI_Abort(MPI_COMM_WORLD, 2);

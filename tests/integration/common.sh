@@ -25,7 +25,7 @@ cleanup() {
     if [[ -n $running ]]; then
         kill -CONT $running 2>/dev/null
         kill -KILL $running 2>/dev/null
-        wait 2>/dev/null
+        wait $running 2>/dev/null
     fi
     if ((status != 0 && status != 77)) && [[ -s $T/spd.log ]]; then
         echo "---- the end of spd's log:"

@@ -72,6 +72,7 @@ for format in auto spt merged; do
     start_spd --format "$format"
     work -r 0 -n 4000 -t 2 work >"$T/out.0" 2>&1 || fail "under spd --format $format: $(tail -n 1 "$T/out.0")"
     work -r 1 -n 2500 -s -e kill work >"$T/out.1" 2>&1
+    # A second life of a rank adds up with the first.
     work -r 0 -n 500 work >"$T/out.2" 2>&1 || fail "a second life of rank 0: $(tail -n 1 "$T/out.2")"
     until_true 10 no_segments || fail "segments are left over: $(segments)"
     stop_spd

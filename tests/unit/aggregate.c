@@ -52,7 +52,7 @@ static void write_of(sp_inputs *inputs)
 static sp_results *results_of(sp_inputs **ret_inputs)
 {
     sp_error error = {0};
-    sp_results *results;
+    sp_results *results = NULL;
     assert_int_equal(sp_inputs_create(ret_inputs, NULL), 0);
     if (sp_inputs_add_path(*ret_inputs, path, &error) || sp_results_load(&results, *ret_inputs, false, &error))
         fail_msg("%s", error.text);

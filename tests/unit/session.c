@@ -287,6 +287,17 @@ static struct seen listed(const char *session)
     return seen;
 }
 
+/* Of a segment that its program has left. */
+static void set_state(const struct producer *p, uint32_t to)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", SP__SHM_DIR, p->born.name);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, &to, sizeof to, offsetof(struct sp__header, state)), sizeof to);
+    close(fd);
+}
+
 static void state_listed_wrongly(void **state)
 {
     (void)state;
@@ -311,6 +322,9 @@ static void state_listed_wrongly(void **state)
     s = listed(p.identity.session);
     assert_int_equal(s.last.state, SP_RANK_DEAD);
     assert_false(s.last.consumed);
+    set_state(&p, SP__FINALIZING); /* it ended well, and its consumer is late: no death */
+    assert_int_equal(listed(p.identity.session).last.state, SP_RANK_FINALIZING);
+    set_state(&p, SP__PAUSED);
     assert_int_equal(load(p.identity.session, true, true, NULL, &calls, NULL), 0);
     s = listed(p.identity.session);
     assert_int_equal(s.last.state, SP_RANK_SPOOLED);
