@@ -1,7 +1,7 @@
 /* pair.c: what a begin/end pair costs, as a ratio to two bare clock reads measured between the pairs of the same run.
  * A child drains the rings meanwhile, as spd would, so that the recording alone is measured.
  *
- *   pair [--json]      exits 1 where a pair costs more than 1.25 times two reads, with whichever clock
+ *   pair [--json]
  *
  * base is two bare reads of the clock in use. off: the profiler was destroyed; its base is a pair of calls of an empty
  * function through a pointer, which is what a call into any library costs at least. */
@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include <clock.h>
 #include <consumer.h>
 #include <names.h>
@@ -36,18 +37,6 @@ struct cost {
 static double now(void)
 {
     return (double)sp__clock_mono();
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-    qsort(values, ROUNDS, sizeof *values, ascending);
-    return values[ROUNDS / 2];
 }
 
 static double pair_round(void)
@@ -80,7 +69,7 @@ static struct cost measure(uint32_t clock)
         }
         usleep(3000); /* the ring is drained */
     }
-    return (struct cost){median(reads), median(pairs)};
+    return (struct cost){bench_median(reads, ROUNDS), bench_median(pairs, ROUNDS)};
 }
 
 static int drain_one(const char *name, void *context)
@@ -183,44 +172,35 @@ static struct cost off(void)
         calls[r] = empty_round();
         pairs[r] = pair_round();
     }
-    return (struct cost){median(calls), median(pairs)};
+    return (struct cost){bench_median(calls, ROUNDS), bench_median(pairs, ROUNDS)};
 }
 
 int main(int argc, char **argv)
 {
-    char place[] = "/tmp/sp-bench-XXXXXX", command[64];
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
-    if (!mkdtemp(place) || chdir(place) != 0)
-        return 2;
-    (void)snprintf(session, sizeof session, "bench-%d", (int)getpid());
-    (void)setenv("SP_SESSION", session, 1);
-    (void)setenv("SP_DATA_DIR", place, 1);
-    (void)setenv("SP_RUNTIME_DIR", place, 1);
-    pid_t child = start_drain(place);
+    bench_folder("pair");
+    (void)snprintf(session, sizeof session, "%s", getenv("SP_SESSION"));
+    pid_t child = start_drain(getenv("SP_DATA_DIR"));
     bool tsc = sp__clock_choose(SP__CLOCK_TSC) == SP__CLOCK_TSC;
     struct {
         const char *name;
         struct cost cost;
-        bool limited;
     } rows[] = {
-        {"on, monotonic", life("monotonic", "records"), true},
-        {"on, tsc", tsc ? life("tsc", "records") : (struct cost){0, 0}, true},
-        {"statistics only, monotonic", life("monotonic", "stats"), true},
-        {"two threads, monotonic", two_threads(), false},
-        {"off (base: two empty calls)", off(), false},
+        {"on, monotonic", life("monotonic", "records")},
+        {"on, tsc", tsc ? life("tsc", "records") : (struct cost){0, 0}},
+        {"statistics only, monotonic", life("monotonic", "stats")},
+        {"two threads, monotonic", two_threads()},
+        {"off (base: two empty calls)", off()},
     };
     (void)kill(child, SIGKILL);
     (void)waitpid(child, NULL, 0);
-    (void)snprintf(command, sizeof command, "rm -rf %s", place);
-    (void)!system(command);
-    int over = 0;
+    bench_remove();
     if (json)
         (void)printf("{\"benchmark\":\"pair\",\"rows\":[");
     for (size_t i = 0, printed = 0; i < sizeof rows / sizeof *rows; i++) {
         double reads = rows[i].cost.reads, pair = rows[i].cost.pair;
         if (reads <= 0)
             continue;
-        over += rows[i].limited && pair / reads > 1.25;
         if (json)
             (void)printf("%s{\"name\":\"%s\",\"pair_ns\":%.2f,\"base_ns\":%.2f,\"ratio\":%.3f}", printed++ ? "," : "",
                          rows[i].name, pair, reads, pair / reads);
@@ -229,5 +209,5 @@ int main(int argc, char **argv)
     }
     if (json)
         (void)printf("]}\n");
-    return over > 0;
+    return 0;
 }
