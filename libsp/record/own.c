@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -64,6 +65,7 @@ void sp__bell(struct sp_profiler *p)
     const uint64_t magic = SP__MAGIC;
     int other = sp__born_fd_good(&p->born) ? -1 : sp__reopen(p);
     int fd = other < 0 ? p->born.fd : other;
+    atomic_store_explicit(&p->header->bell_cpu, (uint32_t)sched_getcpu() + 1, memory_order_relaxed);
     if (other >= 0 || sp__born_fd_good(&p->born)) {
         ssize_t n = pwrite(fd, (const char *)&magic + SP__BYTE_DOORBELL, 1, SP__BYTE_DOORBELL);
         (void)n; /* a consumer looks at its lanes now and then all the same */

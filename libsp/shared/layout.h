@@ -134,6 +134,7 @@ struct sp__header {
     _Atomic uint64_t heap_next;    /* offset of the first free heap page: CAS among program threads */
     _Atomic uint64_t lost_no_lane; /* calls of threads that found no lane: fetch_add relaxed */
     _Atomic uint64_t lost_regions; /* names refused: table or heap full: fetch_add relaxed */
+    _Atomic uint32_t bell_cpu;     /* 1 + the processor that rang last, 0 unknown: relaxed, a hint for the consumer */
 
     /* Written by the consumer. */
     _Alignas(SP__LINE) _Atomic uint32_t spool_chosen; /* 1 after spool[] is written (release); loaded acquire by a

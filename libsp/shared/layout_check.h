@@ -63,6 +63,7 @@ SP__AT(sp__header, flush_request, 4748);
 SP__AT(sp__header, heap_next, 4752);
 SP__AT(sp__header, lost_no_lane, 4760);
 SP__AT(sp__header, lost_regions, 4768);
+SP__AT(sp__header, bell_cpu, 4776);
 SP__AT(sp__header, spool_chosen, 4800);
 SP__AT(sp__header, flush_done, 4804);
 SP__AT(sp__header, spooled, 4808);
