@@ -11,6 +11,7 @@
 
 #include <systemd/sd-daemon.h>
 
+#include "aside.h"
 #include "control.h"
 #include "env.h"
 #include "guard.h"
@@ -232,6 +233,7 @@ static int start(struct daemon *daemon)
 {
     signal(SIGPIPE, SIG_IGN); /* a client that went away is an error of its write */
     daemon->due_end = &daemon->due;
+    aside_init();
     go_before_others();
     find_hostname(daemon);
     daemon->rank_limit = allow_files();

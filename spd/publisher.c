@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "aside.h"
 #include "daemon.h"
 #include "flush.h"
 #include "log.h"
@@ -50,9 +51,10 @@ static void finish(struct publication *publication)
 
 static void start(struct publisher *publisher);
 
-/* A thread's nice value is its own, and it inherited the loop's. */
+/* A thread's nice value and processors are its own, and it inherited the loop's. */
 static void take_ordinary_turn(void)
 {
+    aside_forget();
     (void)setpriority(PRIO_PROCESS, (id_t)gettid(), 0);
 }
 

@@ -130,8 +130,8 @@ void session_step(struct session *session)
 
 static void remove_merged_spools(struct session *session, const struct publication *publication)
 {
-    /* Until the last has ended every incarnation comes from its spool, whole. One that ended while this file was written
-     * may stand in it in part: the next one takes all of them again. */
+    /* Until the last has ended every incarnation comes from its spool, whole. One that ended while this file was
+     * written may stand in it in part: the next one takes all of them again. */
     if (session->ranks || session->merge_ended)
         return;
     for (size_t n = 0; n < publication->source_count; ++n) {
