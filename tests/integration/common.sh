@@ -10,7 +10,7 @@ fail() { echo "FAILED: $*"; exit 1; }
 skip() { echo "skipped: $*"; exit 77; }
 $PY -c 'import h5py' 2>/dev/null || skip "python3-h5py is not installed"
 
-T=$(mktemp -d "${TMPDIR:-/tmp}/sp-test.XXXXXX") || exit 1
+T=$(mktemp -d) || exit 1
 NAME=$(basename "$0" .sh)
 S=t-$NAME-$$
 SPD=

@@ -16,15 +16,26 @@ merge "$T/file.h5" "$f"
 merge "$T/folder.h5" "$T/cwd"
 counts "$T/folder.h5" 40000
 merge_lossy "$T/session.h5" "$S"
+rm -f "$T"/out.*
 counts "$T/session.h5" 40500
 spctl check "$f" "$T/file.h5" >/dev/null || fail "spctl check finds fault with them"
 spctl report "$T/session.h5" | grep -q outer || fail "spctl report does not show a region"
 no_segments || fail "segments are left over: $(segments)"
 
-# Where it cannot publish, the program keeps everything and says so.
-if ((EUID != 0)); then
-    chmod 500 "$T/cwd"
-    work -r 9 -n 10 here >"$T/out.9" 2>&1 && fail "finalize in a folder without write permission succeeds"
-    chmod 700 "$T/cwd"
-fi
-echo "162000 calls without a daemon"
+# Where it cannot publish, the program keeps everything and says so; a merge by session has it all the same.
+mkdir "$T/cwd/gone"
+export SP_SESSION=$S-gone
+mkfifo "$T/hold"
+exec 8<>"$T/hold"
+INPUT=$T/hold
+launch 9 -n 300 -e wait gone/work
+last=$!
+made 1
+rmdir "$T/cwd/gone"
+release
+wait "$last" && fail "finalize succeeds where its folder is gone"
+grep -q '^finalize 4 ' "$T/out.9" || fail "finalize does not give SP_ERR_IO (4): $(tail -n 1 "$T/out.9")"
+grep -qF "$T/cwd/gone" "$T/out.9" || fail "what could not be written is not named: $(head -n 1 "$T/out.9")"
+merge_lossy "$T/gone.h5" "$S-gone"
+counts "$T/gone.h5" 300
+echo "163200 calls without a daemon"
