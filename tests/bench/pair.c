@@ -149,7 +149,7 @@ static struct cost two_threads(void)
     return here.pair / here.reads > there.pair / there.reads ? here : there;
 }
 
-__attribute__((noipa)) static void empty(int region)
+__attribute__((noinline)) static void empty(int region)
 {
     (void)region;
 }
