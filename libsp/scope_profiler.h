@@ -12,17 +12,17 @@
  *
  * Environment, read by sp_init and sp_create (a program with raised privileges is treated as if nothing were set):
  * SP_SESSION, SP_RANK, SP_DISABLE=1, SP_MODE=records|stats, SP_RING=<records>, SP_FULL_WAIT=<microseconds>,
- * SP_FORK=stop|follow, SP_CLOCK=tsc|monotonic, SP_DATA_DIR, SP_RUNTIME_DIR, SP_GROUP.
+ * SP_FORK=stop|follow, SP_CLOCK=tsc|monotonic, SP_DATA_DIR, SP_RUNTIME_DIR.
  *
  * What holds for every function unless its comment says otherwise:
  *   - Any thread may call it at any time, also before sp_init, after sp_finalize, in atexit handlers and destructors.
  *     Using an explicit profiler while or after another thread destroys it does nothing, or acts on a profiler that was
  *     created since; it does not crash.
  *   - It leaves errno alone and prints nothing, except one line on stderr per process and cause, where something was
- * lost or could not be made.
+ *     lost or could not be made.
  *   - It sets what sp_profiler_last_error returns for this thread and profiler.
  *   - It is not async-signal-safe. sp_begin, sp_end, sp_profiler_begin and sp_profiler_end are, and so are sp_now_ns
- * and sp_is_active.
+ *     and sp_is_active.
  *   - Strings that are passed in are copied. Strings that are returned belong to the library.
  *
  * Caveats:
@@ -30,10 +30,10 @@
  *   - Jumping out of a signal handler (siglongjmp) that interrupted sp_begin or sp_end sends the rest of that thread's
  *     calls to its signal lane. A handler's calls there are dropped, and counted, rather than waited for.
  *   - A ring that is full is waited for (SP_FULL_WAIT, 100,000 microseconds) where a consumer lives; after that its
- * calls are dropped and counted, while the statistics stay exact.
+ *     calls are dropped and counted, while the statistics stay exact.
  *   - While spd has paused recording, begins are swallowed with their ends; a call that began before is recorded whole.
  *   - More than 16,384 calls open at once in a thread are counted, not recorded. 131,072 regions, 512 threads at a
- * time.
+ *     time.
  *   - A forked child does not record unless SP_FORK=follow; then it becomes a further part of its parent's rank at its
  *     first call.
  *   - With more than one thread and no spd, the .spt holds the joined calls of all of them, and the threads' own lanes

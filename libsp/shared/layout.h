@@ -199,8 +199,7 @@ struct sp__lane {
     _Atomic uint64_t too_deep;  /* begins beyond SP__STACK_MOST */
 
     /* Consumer's line. */
-    _Alignas(
-        SP__LINE) _Atomic uint64_t tail; /* records that are in the spool: stored release by the consumer after the
+    _Alignas(SP__LINE) _Atomic uint64_t tail; /* records that are in the spool: stored release by the consumer after the
                                             block is written; loaded acquire by the producer before it reuses them */
 
     /* Where the lane's memory is. Written at the first claim before head is, constant afterwards. */
