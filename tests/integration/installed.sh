@@ -14,6 +14,16 @@ needed=$(readelf -d "$lib/libsp.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | g
 readelf -d "$lib/libsp.so" | grep -q 'SONAME.*libsp\.so\.1' || fail "libsp.so has no soname"
 foreign=$(nm -D --defined-only "$lib/libsp.so" "$lib/libspio.so" | awk '$2 ~ /[A-Z]/ && $3 !~ /^sp_[a-z]/ && $2 != "A" {print $3}')
 [[ -z $foreign ]] || fail "exported besides sp_*: $foreign"
+if command -v systemd-analyze >/dev/null; then
+    unit=$(find "$T/root" -path '*/systemd/user/spd.service')
+    [[ -n $unit ]] || fail "no user unit is installed"
+    sed "s|^ExecStart=.*|ExecStart=$(find "$T/root" -name spd -path '*bin*')|" "$unit" >"$T/spd.service"
+    XDG_RUNTIME_DIR=$T/run systemd-analyze --user --man=no verify "$T/spd.service" >"$T/log" 2>&1 ||
+        fail "systemd-analyze verify: $(head -n 1 "$T/log")"
+    grep -F "$T/spd.service" "$T/log" && fail "systemd-analyze finds fault with the unit"
+else
+    echo "not checked: the systemd unit (there is no systemd-analyze)"
+fi
 SP_TEST_SPD=$(find "$T/root" -name spd -path '*bin*') SP_TEST_SPCTL=$(find "$T/root" -name spctl -path '*bin*') SP_TEST_WORK=$T/work
 start_spd
 work -n 700 work >"$T/out.0" 2>&1 || fail "$(tail -n 1 "$T/out.0")"
