@@ -32,10 +32,11 @@ bool sp__set_limit(struct sp__writer *w)
         w->limit = w->head - 1; /* never met: head stands but for markers */
         return false;
     }
-    uint64_t half = (w->mask + 1) / 2;
-    bool passed = w->head == w->limit && w->head % half == 0;
-    uint64_t full = tail_of(w) + w->mask + 1;
-    uint64_t bell = (w->head / half + 1) * half;
+    uint64_t half = (w->mask + 1) / 2, tail = tail_of(w);
+    bool over = w->head - tail >= half;
+    bool passed = w->head == w->limit && over;
+    uint64_t full = tail + w->mask + 1;
+    uint64_t bell = over ? w->head + half : tail + half;
     /* Differences, since sequence numbers wrap. */
     w->limit = full - w->head < bell - w->head ? full : bell;
     if (w->markers_due)
