@@ -19,7 +19,7 @@
 #include "rank.h"
 #include "session.h"
 
-enum { TICK_MS = 1000, FILES_OF_A_RANK = 2, RANKS_MOST = 65536, LOOP_NICE = -10 };
+enum { TICK_MS = 1000, LINGER_MS = 5, LINGER_FOR_MS = 50, FILES_OF_A_RANK = 2, RANKS_MOST = 65536, LOOP_NICE = -10 };
 
 static void on_busy(uv_idle_t *idle);
 
@@ -53,6 +53,26 @@ static void on_busy(uv_idle_t *idle)
     if (!daemon->due && !daemon->stopped)
         uv_idle_stop(idle);
     daemon_check_stopped(daemon);
+}
+
+static void on_linger(uv_timer_t *timer)
+{
+    struct daemon *daemon = timer->data;
+    bool any = false;
+    for (struct rank *rank = daemon->ranks; rank; rank = rank->next)
+        if (uv_now(&daemon->loop) < rank->linger_until_ms) {
+            daemon_due(daemon, rank);
+            any = true;
+        }
+    if (!any)
+        uv_timer_stop(timer);
+}
+
+void daemon_linger(struct daemon *daemon, struct rank *rank)
+{
+    rank->linger_until_ms = uv_now(&daemon->loop) + LINGER_FOR_MS;
+    if (!daemon->stopped && !uv_is_active((uv_handle_t *)&daemon->linger))
+        uv_timer_start(&daemon->linger, on_linger, LINGER_MS, LINGER_MS);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -131,6 +151,7 @@ void daemon_check_stopped(struct daemon *daemon)
     finder_close(&daemon->finder); /* until now doorbells had to be heard */
     control_close(daemon);
     uv_close((uv_handle_t *)&daemon->tick, NULL);
+    uv_close((uv_handle_t *)&daemon->linger, NULL);
     uv_close((uv_handle_t *)&daemon->busy, NULL);
     uv_close((uv_handle_t *)&daemon->term, NULL);
     uv_close((uv_handle_t *)&daemon->interrupt, NULL);
@@ -217,6 +238,8 @@ static int init_loop(struct daemon *daemon)
         return status;
     }
     uv_timer_init(loop, &daemon->tick);
+    uv_timer_init(loop, &daemon->linger);
+    daemon->linger.data = daemon;
     uv_idle_init(loop, &daemon->busy);
     uv_signal_init(loop, &daemon->term);
     uv_signal_init(loop, &daemon->interrupt);

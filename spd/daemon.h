@@ -28,9 +28,10 @@ struct daemon {
     struct control *control;
 
     uv_signal_t term, interrupt, hangup;
-    uv_timer_t tick;  /* once a second: every rank, the clock of retries, the watchdog */
-    uv_idle_t busy;   /* runs while a rank is due, so that the loop does not sleep */
-    struct rank *due; /* ranks to be served, in the order they asked */
+    uv_timer_t tick;   /* once a second: every rank, the clock of retries, the watchdog */
+    uv_timer_t linger; /* while a rank lingers: see rank.h */
+    uv_idle_t busy;    /* runs while a rank is due, so that the loop does not sleep */
+    struct rank *due;  /* ranks to be served, in the order they asked */
     struct rank **due_end;
 
     struct rank *ranks;
@@ -50,6 +51,9 @@ int daemon_run(const struct options *options);
 
 /* Puts a rank in the line of those to be served; once, however often it asks. */
 void daemon_due(struct daemon *daemon, struct rank *rank);
+
+/* Has it looked at every few milliseconds for a while. */
+void daemon_linger(struct daemon *daemon, struct rank *rank);
 
 /* Whatever may have been the last thing that a stopping daemon waits for. */
 void daemon_check_stopped(struct daemon *daemon);

@@ -217,8 +217,10 @@ void rank_service(struct rank *rank)
     }
     if (status || rank->stalled)
         rank_spool_status(rank, status);
-    if (!status && records >= BUSY)
+    if (!status && records >= BUSY) {
         daemon_due(rank->daemon, rank);
+        daemon_linger(rank->daemon, rank);
+    }
     if (!status && !rank->publication && !rank->in_merge)
         next_step(rank);
 }
