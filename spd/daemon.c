@@ -61,6 +61,7 @@ static void on_linger(uv_timer_t *timer)
     bool any = false;
     for (struct rank *rank = daemon->ranks; rank; rank = rank->next)
         if (uv_now(&daemon->loop) < rank->linger_until_ms) {
+            rank_step_aside(rank);
             daemon_due(daemon, rank);
             any = true;
         }

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "aside.h"
 #include "consumer.h"
 #include "daemon.h"
 #include "log.h"
@@ -308,7 +307,7 @@ static void on_event(struct finder *finder, const struct inotify_event *event)
     struct rank *rank = event->mask & (IN_MODIFY | IN_CLOSE_WRITE) ? find_name(finder, name) : NULL;
     if (rank) {
         if (event->mask & IN_MODIFY)
-            aside_step(atomic_load_explicit(&rank->consumer->segment.header->bell_cpu, memory_order_relaxed));
+            rank_step_aside(rank);
         daemon_due(finder->daemon, rank);
         if (event->mask & IN_CLOSE_WRITE)
             closed(finder);

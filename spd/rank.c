@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aside.h"
 #include "clock.h"
 #include "daemon.h"
 #include "flush.h"
@@ -195,6 +196,11 @@ static void next_step(struct rank *rank)
         if (rank->flush_wanted || request != rank->flush_taken)
             rank_flush(rank);
     }
+}
+
+void rank_step_aside(const struct rank *rank)
+{
+    aside_step(atomic_load_explicit(&header_of(rank)->bell_cpu, memory_order_relaxed)); /* a hint: pairs with nothing */
 }
 
 void rank_service(struct rank *rank)

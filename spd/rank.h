@@ -59,6 +59,9 @@ int rank_create(struct daemon *daemon, struct sp__consumer *consumer);
 /* Lets the segment go as it is: byte 1 falls free, programs go on. */
 void rank_destroy(struct rank *rank);
 
+/* Off the processor where its program rang last: see aside.h. */
+void rank_step_aside(const struct rank *rank);
+
 /* One slice of draining, then whatever its state asks for. */
 void rank_service(struct rank *rank);
 
