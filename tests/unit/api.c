@@ -1,19 +1,6 @@
 /* api.c: the C API promise by promise: handles, ends, scopes, statistics, reset, flush, profilers side by side. */
 #include "recording_util.h"
 
-static void start(const char *prefix)
-{
-    assert_int_equal(sp_init(prefix, 0), 0);
-    assert_true(sp_is_active());
-}
-
-static int fresh(void **state)
-{
-    (void)state;
-    sp_destroy(sp_default_profiler());
-    return 0;
-}
-
 static void names_give_dense_handles(void **state)
 {
     (void)state;

@@ -1,19 +1,6 @@
 /* api_life.c: the C API promise by promise: where a profiler begins, publishes and ends, and what it lives through. */
 #include "recording_util.h"
 
-static void start(const char *prefix)
-{
-    assert_int_equal(sp_init(prefix, 0), 0);
-    assert_true(sp_is_active());
-}
-
-static int fresh(void **state)
-{
-    (void)state;
-    sp_destroy(sp_default_profiler());
-    return 0;
-}
-
 static void finalize_leaves_open_calls_open(void **state)
 {
     (void)state;

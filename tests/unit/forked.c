@@ -7,13 +7,6 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 
-static int fresh(void **state)
-{
-    (void)state;
-    sp_destroy(sp_default_profiler());
-    return 0;
-}
-
 /* What a child does; the exit status says which step went wrong. */
 static int child_calls(int a)
 {

@@ -203,4 +203,18 @@ static inline void check_child(pid_t child)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static inline void start(const char *prefix)
+{
+    assert_int_equal(sp_init(prefix, 0), 0);
+    assert_true(sp_is_active());
+}
+
+/* A teardown: the next test begins without a profiler. */
+static inline int fresh(void **state)
+{
+    (void)state;
+    sp_destroy(sp_default_profiler());
+    return 0;
+}
+
 #endif

@@ -3,13 +3,6 @@
 
 enum { DEEP = 10000, LANE = 16384, BEYOND = 20000 };
 
-static int fresh(void **state)
-{
-    (void)state;
-    sp_destroy(sp_default_profiler());
-    return 0;
-}
-
 static void ten_thousand_deep(void **state)
 {
     (void)state;

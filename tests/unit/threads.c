@@ -254,13 +254,6 @@ static void lives_end_while_others_record(void **state)
     assert_int_equal(segments_left(false), 0);
 }
 
-static int fresh(void **state)
-{
-    (void)state;
-    sp_destroy(sp_default_profiler());
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
