@@ -149,9 +149,7 @@ static int64_t scaled(uint64_t ticks, wide slope)
 static int64_t add(int64_t a, int64_t b)
 {
     int64_t sum;
-    if (__builtin_add_overflow(a, b, &sum))
-        return b < 0 ? INT64_MIN : INT64_MAX;
-    return sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
 static int64_t distance(int64_t a, int64_t b)
@@ -263,7 +261,9 @@ static int build(struct sp__clock_map *map, const struct sp__anchor *anchors, si
     map->anchors = malloc(count * sizeof *anchors);
     if (!map->anchors)
         return -ENOMEM;
-    memcpy(map->anchors, anchors, count * sizeof *anchors);
+    /* CLOCK_MONOTONIC is never negative, whatever a spool says: so that no distance between two of them overflows. */
+    for (size_t i = 0; i < count; i++)
+        map->anchors[i] = (struct sp__anchor){anchors[i].ticks, anchors[i].mono_ns > 0 ? anchors[i].mono_ns : 0};
     qsort(map->anchors, count, sizeof *anchors, by_ticks);
     map->count = thin(map->anchors, count);
     map->slope_before = map->slope_after = (wide)1 << SLOPE_BITS;
@@ -316,8 +316,10 @@ int64_t sp__clock_map_ns(const struct sp__clock_map *map, uint64_t ticks)
         return ticks > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)ticks;
     const struct sp__anchor *a = map->anchors;
     size_t last = map->count - 1;
-    if (ticks < a[0].ticks)
-        return add(a[0].mono_ns, -scaled(a[0].ticks - ticks, map->slope_before));
+    if (ticks < a[0].ticks) {
+        int64_t before = scaled(a[0].ticks - ticks, map->slope_before);
+        return before < a[0].mono_ns ? a[0].mono_ns - before : 0;
+    }
     if (ticks >= a[last].ticks)
         return add(a[last].mono_ns, scaled(ticks - a[last].ticks, map->slope_after));
     size_t low = 0, high = last; /* a[low].ticks <= ticks < a[high].ticks */

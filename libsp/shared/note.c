@@ -75,7 +75,7 @@ int sp__open_call_text(const struct sp__recording *r, size_t n, char *ret, size_
     size_t end = group_end(r, at), tail_used = 0;
     const struct sp__open_call *inner = &r->open_calls[end - 1];
     char tail[48];
-    append_format(tail, sizeof tail, &tail_used, ", %.1f s", (double)(inner->seen_ns - inner->start_ns) / 1e9);
+    append_format(tail, sizeof tail, &tail_used, ", %.1f s", ((double)inner->seen_ns - (double)inner->start_ns) / 1e9);
     size_t room = size > tail_used ? size - tail_used : 1; /* the time is there also where the names are too long */
     append_format(ret, room, &used, "rank %" PRId32 " thread %" PRId64 ": ", r->identity.rank,
                   r->open_calls[at].thread);
@@ -92,7 +92,7 @@ int sp__death_text(const struct sp__recording *r, char *ret, size_t size)
 {
     if (!r->died)
         return 0;
-    double age = (double)(r->end_ns - r->identity.birth.mono_ns) / 1e9;
+    double age = ((double)r->end_ns - (double)r->identity.birth.mono_ns) / 1e9;
     snprintf(ret, size, "rank %" PRId32 " on %s (pid %" PRIu32 ") died after %.1f s", r->identity.rank,
              r->identity.hostname, r->identity.pid, age > 0 ? age : 0);
     return 1;

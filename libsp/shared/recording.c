@@ -71,7 +71,8 @@ static int open_spools(struct sp__making *m, const struct sp__recording_source *
             sp__spool_reader_close(&reader);
             word(why, "%s is of another incarnation than the spools before it", source->spools[i]);
         } else if (rc) {
-            word(why, "cannot read spool %s: %s", source->spools[i], strerror(-rc));
+            word(why, "cannot read spool %s: %s", source->spools[i],
+                 rc == -EPROTONOSUPPORT ? "it is of another version than this program reads" : strerror(-rc));
         }
     }
     free(identity);
@@ -365,7 +366,7 @@ static void making_destroy(struct sp__making *m)
         free(m->lanes[lane].open);
         free(m->lanes[lane].stats);
     }
-    for (uint32_t i = 0; m->regions && i < SP__REGIONS; i++) {
+    for (uint32_t i = 0; m->regions && i < m->region_count; i++) {
         free(m->regions[i].name);
         free(m->regions[i].file);
     }

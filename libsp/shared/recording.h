@@ -38,6 +38,7 @@ struct sp__thread {
     int64_t end_ns;
     int64_t cpu_ns; /* -1 unknown */
     bool main;
+    bool daemon;   /* Python's word for a thread that nobody waits for */
     bool signal;   /* calls that signal handlers made over another lane's append */
     char name[64]; /* Linux gives 15 bytes; profiles of others hold more */
 };

@@ -41,13 +41,13 @@ static int add_region(struct sp__making *m, uint32_t number, const struct sp__re
                       const unsigned char *text)
 {
     struct sp__region_text *region = &m->regions[number];
+    if (number >= m->region_count)
+        m->region_count = number + 1;
     int rc = region->name ? 0 : set_text(&region->name, &region->name_length, text, entry->name_length);
     if (rc == 0 && !region->file && entry->file_length) {
         rc = set_text(&region->file, &region->file_length, text + entry->name_length, entry->file_length);
         region->line = entry->line;
     }
-    if (rc == 0 && number >= m->region_count)
-        m->region_count = number + 1;
     return rc;
 }
 
@@ -257,17 +257,30 @@ static double tick_ns(const struct sp__making *m)
     return (double)(sp__making_ns(m, birth->ticks + ticks) - sp__making_ns(m, birth->ticks)) / (double)ticks;
 }
 
+static int64_t duration(uint64_t ticks, double tick)
+{
+    double ns = (double)ticks * tick;
+    return ns < 9e18 ? (int64_t)ns : INT64_MAX;
+}
+
+static int64_t sum(int64_t a, int64_t b)
+{
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
 static void add_stats(struct sp__region_stats *to, const struct sp__stats *from, double tick)
 {
     /* Calls are counted last: read or killed within the end of a call, some of the others have it, some have not. */
     uint64_t total = from->total > from->maximum ? from->total : from->maximum;
     uint64_t exclusive = from->exclusive < total ? from->exclusive : total;
-    int64_t minimum = (int64_t)((double)from->minimum * tick), maximum = (int64_t)((double)from->maximum * tick);
+    uint64_t least = from->minimum < from->maximum ? from->minimum : from->maximum;
+    uint64_t calls = from->calls < INT64_MAX ? from->calls : INT64_MAX;
+    int64_t minimum = duration(least, tick), maximum = duration(from->maximum, tick);
     to->minimum = to->calls == 0 || minimum < to->minimum ? minimum : to->minimum;
     to->maximum = maximum > to->maximum ? maximum : to->maximum;
-    to->calls += from->calls;
-    to->total += (int64_t)((double)total * tick);
-    to->exclusive += (int64_t)((double)exclusive * tick);
+    to->calls = (uint64_t)sum((int64_t)to->calls, (int64_t)calls);
+    to->total = sum(to->total, duration(total, tick));
+    to->exclusive = sum(to->exclusive, duration(exclusive, tick));
 }
 
 /* In stats mode the calls are those that the statistics count. */
@@ -288,22 +301,26 @@ static void count_stats(struct sp__making *m)
 static int sum_stats(struct sp__making *m)
 {
     struct sp__recording *r = m->recording;
-    bool any = false;
+    uint32_t regions = 0; /* one past the highest that has any */
     for (uint32_t lane = 0; lane < SP__LANES; lane++)
-        any |= m->lanes[lane].stats_count > 0;
-    if (!any)
+        for (uint32_t i = 0; i < m->lanes[lane].stats_count; i++) {
+            uint32_t region = m->lanes[lane].stats[i].region;
+            if (region < SP__REGIONS && region >= regions)
+                regions = region + 1;
+        }
+    if (!regions)
         return 0;
-    struct sp__region_stats *all = calloc(SP__REGIONS, sizeof *all);
+    struct sp__region_stats *all = calloc(regions, sizeof *all);
     if (!all)
         return -ENOMEM;
     double tick = tick_ns(m);
     for (uint32_t lane = 0; lane < SP__LANES; lane++)
         for (uint32_t i = 0; i < m->lanes[lane].stats_count; i++) {
             const struct sp__stats_entry *entry = &m->lanes[lane].stats[i];
-            if (entry->region < SP__REGIONS)
+            if (entry->region < regions)
                 add_stats(&all[entry->region], &entry->stats, tick);
         }
-    for (uint32_t region = 0; region < SP__REGIONS; region++)
+    for (uint32_t region = 0; region < regions; region++)
         if (all[region].calls) {
             all[region].region = region;
             all[r->stats_count++] = all[region];

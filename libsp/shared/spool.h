@@ -137,6 +137,13 @@ enum sp__reading {
     SP__READ_HEADS   /* no payload */
 };
 
+/* What a reader steps over. */
+enum sp__damage {
+    SP__DAMAGED_BYTES,   /* no sound frame begins there */
+    SP__DAMAGED_PAYLOAD, /* a sound head, whose payload is not */
+    SP__TORN             /* a frame that the end of the file cuts off, or that is just being written */
+};
+
 /* The reading side: frames in file order, up to `end` bytes (UINT64_MAX: as far as whole frames go at the opening). */
 struct sp__spool_reader {
     int fd;
@@ -149,6 +156,9 @@ struct sp__spool_reader {
     uint64_t torn;       /* bytes of a frame at the end that is not all there (or is just being written) */
     unsigned char *payload;
     size_t room;
+    /* Told of each such place, may be NULL; `head` is the frame's where it is sound, else NULL. */
+    void (*damaged)(void *context, enum sp__damage what, uint64_t at, uint64_t length, const struct sp__frame *head);
+    void *context;
 };
 /* 0; -ENODATA: no frame says whose spool it is; -EPROTONOSUPPORT: of another version; -errno. */
 int sp__spool_reader_open(struct sp__spool_reader *ret, const char *path, uint64_t end,

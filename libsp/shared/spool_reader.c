@@ -30,6 +30,13 @@ static int want_room(struct sp__spool_reader *reader, size_t room)
     return 0;
 }
 
+static void tell(const struct sp__spool_reader *reader, enum sp__damage what, uint64_t length,
+                 const struct sp__frame *head)
+{
+    if (reader->damaged && length)
+        reader->damaged(reader->context, what, reader->at, length, head);
+}
+
 /* Looks for the next sound head from reader->at + 1 on. 1: reader->at stands on it; 0: none; -errno. */
 static int search(struct sp__spool_reader *reader, struct sp__frame *head)
 {
@@ -42,8 +49,14 @@ static int search(struct sp__spool_reader *reader, struct sp__frame *head)
         const unsigned char *hit = reader->payload;
         while ((hit = memmem(hit, length - (size_t)(hit - reader->payload), magic, sizeof magic)) != NULL) {
             uint64_t at = from + (uint64_t)(hit - reader->payload);
-            if (at <= reader->end - sizeof *head && sp__read_at(reader->fd, head, sizeof *head, at) == 0 &&
-                head_sound(head)) {
+            size_t left = length - (size_t)(hit - reader->payload);
+            bool there = at <= reader->end - sizeof *head;
+            if (there && left >= sizeof *head)
+                memcpy(head, hit, sizeof *head);
+            else if (there)
+                there = sp__read_at(reader->fd, head, sizeof *head, at) == 0;
+            if (there && head_sound(head)) {
+                tell(reader, SP__DAMAGED_BYTES, at - reader->at, NULL);
                 reader->bad_bytes += at - reader->at;
                 reader->at = at;
                 return 1;
@@ -60,6 +73,7 @@ static int next_head(struct sp__spool_reader *reader, struct sp__frame *head)
 {
     uint64_t left = reader->end - reader->at;
     if (left < sizeof *head) {
+        tell(reader, SP__TORN, left, NULL);
         reader->torn += left;
         reader->at = reader->end;
         return 0;
@@ -75,6 +89,7 @@ static int next_head(struct sp__spool_reader *reader, struct sp__frame *head)
         return 1;
     rc = search(reader, head);
     if (rc == 0) {
+        tell(reader, SP__DAMAGED_BYTES, reader->end - reader->at, NULL);
         reader->bad_bytes += reader->end - reader->at;
         reader->at = reader->end;
     }
@@ -93,6 +108,7 @@ int sp__spool_reader_next(struct sp__spool_reader *reader, struct sp__frame *ret
     while ((rc = next_head(reader, &head)) == 1) {
         uint64_t left = reader->end - reader->at - sizeof head;
         if (head.length > left) {
+            tell(reader, SP__TORN, left + sizeof head, &head);
             reader->torn += left + sizeof head;
             reader->at = reader->end;
             return 0;
@@ -106,6 +122,7 @@ int sp__spool_reader_next(struct sp__spool_reader *reader, struct sp__frame *ret
             if (rc && rc != -EBADMSG)
                 return rc;
             if (rc || sp__frame_payload_hash(reader->payload, head.length) != head.payload_hash) {
+                tell(reader, SP__DAMAGED_PAYLOAD, sizeof head + head.length, &head);
                 reader->bad_frames++;
                 reader->bad_bytes += head.length;
                 reader->at = payload_at + head.length;

@@ -204,6 +204,22 @@ static void extremes_wrap(void **state)
     sp__clock_map_destroy(mono);
 }
 
+/* As a damaged spool may have them. CLOCK_MONOTONIC is never below 0, and distances between its times never overflow. */
+static void impossible_anchors_overflow(void **state)
+{
+    (void)state;
+    struct sp__anchor anchors[] = {{1000, INT64_MIN}, {2000, -5}, {3000, INT64_MAX}, {4000, INT64_MIN + 1}};
+    struct sp__clock_map *map = map_of(anchors, 4);
+    int64_t before = 0;
+    for (uint64_t ticks = 0; ticks < 5000; ticks += 50) {
+        int64_t ns = sp__clock_map_ns(map, ticks);
+        assert_true(ns >= before);
+        before = ns;
+    }
+    assert_true(sp__clock_map_error_ns(map) >= 0);
+    sp__clock_map_destroy(map);
+}
+
 static void monotonic_refused(void **state)
 {
     (void)state;
@@ -224,6 +240,7 @@ int main(void)
         cmocka_unit_test(short_life_without_a_rate),
         cmocka_unit_test(birth_alone_is_no_map),
         cmocka_unit_test(extremes_wrap),
+        cmocka_unit_test(impossible_anchors_overflow),
         cmocka_unit_test(monotonic_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -311,6 +311,35 @@ static void statistics_of_lanes_are_summed(void **state)
 }
 
 /* A spool written frame by frame: lanes whose calls overlap in time, in more batches than fit into memory at once. */
+/* What a damaged or hostile segment may hold: sums that overflow, a minimum above the maximum. */
+static void statistics_run_over(void **state)
+{
+    (void)state;
+    start(SP__MODE_STATS);
+    producer_lane(&p, 1, 1024, 0);
+    for (uint32_t lane = 0; lane < 2; lane++) {
+        uint64_t *table = (void *)(p.born.map + p.lanes[lane].stats_offset);
+        uint64_t at = producer_take(&p, SP__STATS_REGIONS * sizeof(struct sp__stats));
+        struct sp__stats *stats = (void *)(p.born.map + at);
+        stats[0] = (struct sp__stats){.calls = 1, .total = 90, .minimum = UINT64_MAX - lane, .maximum = 90};
+        stats[1] = (struct sp__stats){UINT64_MAX - 1, UINT64_MAX / 2, 7, UINT64_MAX / 2, UINT64_MAX, 0};
+        table[0] = at;
+    }
+    drain("data", SP__END_FINALIZED);
+    struct sp__recording *r = only();
+    assert_int_equal(r->stats_count, 2);
+    for (size_t i = 0; i < r->stats_count; i++) {
+        const struct sp__region_stats *s = &r->stats[i];
+        assert_true(s->minimum >= 0 && s->minimum <= s->maximum && s->maximum <= s->total);
+        assert_true(s->exclusive >= 0 && s->exclusive <= s->total);
+        assert_true(s->calls <= INT64_MAX);
+    }
+    assert_int_equal(r->stats[0].minimum, 90);
+    assert_int_equal(r->stats[1].total, INT64_MAX);
+    sp__recording_destroy(r);
+    producer_finish(&p);
+}
+
 static void write_large(uint32_t lanes, uint64_t frames)
 {
     static struct sp__record records[SP__FRAME_RECORDS_MOST];
@@ -445,6 +474,7 @@ int main(void)
         cmocka_unit_test(clock_that_stepped_back_is_mended),
         cmocka_unit_test(ended_open_call_is_not_open_any_more),
         cmocka_unit_test(statistics_of_lanes_are_summed),
+        cmocka_unit_test(statistics_run_over),
         cmocka_unit_test(scratch_without_room_is_an_error),
         cmocka_unit_test(clock_of_ticks_is_converted),
     };
