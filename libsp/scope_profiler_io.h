@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,9 +31,10 @@ enum sp_io_status {
     SP_ERR_SCHEMA = -103,          /* a schema or layout that this version does not read; names it */
     SP_ERR_NOT_FOUND = -104,       /* no such file, folder, session, rank or region */
     SP_ERR_SUMMARY_UNAVAILABLE = -105,
-    SP_ERR_SYSTEM = -106, /* a system call failed: sp_error.system holds errno */
-    SP_ERR_USAGE = -107,  /* arguments that make no sense together */
-    SP_ERR_BUSY = -108    /* somebody else is at it */
+    SP_ERR_SYSTEM = -106,   /* a system call failed: sp_error.system holds errno */
+    SP_ERR_USAGE = -107,    /* arguments that make no sense together */
+    SP_ERR_BUSY = -108,     /* somebody else is at it */
+    SP_ERR_NO_EVENTS = -109 /* calls were asked of what holds statistics alone, or was loaded as a summary */
 };
 
 typedef struct sp_error {
@@ -51,9 +53,21 @@ typedef struct sp_inputs sp_inputs;
 int sp_inputs_create(sp_inputs **ret, sp_error *error);
 void sp_inputs_destroy(sp_inputs *inputs);
 
-/* A .spt, a profile, a .spool, or a folder (its *.spt and *_rank<N>.h5, not below it). The content decides between the
- * first two, not the name.
- * Opened and its tables read now, so that a bad one is named now; its calls are read when their turn comes. */
+/* Sets who is told of each file that cannot be read, so that one does not hide the others: from now on adding such a
+ * file leaves it out, tells of it and succeeds, and sp_inputs_write looks at all ranks before it gives up, at those of
+ * good files too where others were bad. What was named and is not there at all (no such path, a folder without files, no
+ * such session) stays an error of that call. The error is valid during the call, which may come from another thread,
+ * one at a time, while a call of this library runs. NULL: the first bad file ends a call with its error, as at the
+ * beginning. */
+void sp_inputs_on_bad(sp_inputs *inputs, void (*bad)(void *context, const sp_error *error), void *context);
+
+/* How many files were told of so far. */
+size_t sp_inputs_bad(const sp_inputs *inputs);
+
+/* A .spt, a profile, a spool, or a folder (its *.spt and *_rank<N>.h5, not below it). The content decides which, not the
+ * name. Opened and its tables read now, so that a bad one is named now; its calls are read when their turn comes.
+ * What lies beside it as its session published it is known as that session's (the notes there tell). A file that was
+ * added before, by whatever name, is taken once, which sp_inputs_write's `warn` says. */
 int sp_inputs_add_path(sp_inputs *inputs, const char *path, sp_error *error);
 
 /* One incarnation from its spools (more than one where a consumer could not append to its predecessor's), for whoever
@@ -75,6 +89,23 @@ sp_session_settings sp_session_settings_default(void);
 /* Every incarnation of the session: its spools where they exist, else its published file, each record once. */
 int sp_inputs_add_session(sp_inputs *inputs, const sp_session_settings *settings, sp_error *error);
 
+/* What of the inputs is wanted. All of it: sp_selection_default(). */
+typedef struct sp_selection {
+    const uint32_t (*ranks)[2]; /* pairs of a first and a last rank, both of them included; NULL: all */
+    size_t rank_count;          /* pairs */
+    const char *const
+        *regions; /* patterns as of fnmatch(3), without flags; a region is wanted where any fits; NULL: all */
+    size_t region_count;
+    int64_t from_ns, to_ns; /* a call is wanted where it began in [from, to) ns after the first call of all inputs, so
+                             * that windows which touch share no call; INT64_MIN and INT64_MAX: no limit */
+} sp_selection;
+sp_selection sp_selection_default(void);
+
+/* Narrows everything added so far; once. Ranks and regions that nothing fits are SP_ERR_NOT_FOUND. What stored ids and
+ * summaries say of calls that are left out is forgotten: both are computed anew from what is left. SP_ERR_USAGE where
+ * times are asked of statistics without events. */
+int sp_inputs_select(sp_inputs *inputs, const sp_selection *selection, sp_error *error);
+
 /* The name that a prefix stood for; the session's own name otherwise; NULL before sp_inputs_add_session. */
 const char *sp_inputs_session(const sp_inputs *inputs);
 
@@ -85,12 +116,15 @@ enum sp_file_format { SP_FILE_HDF5 = 0, SP_FILE_TRACE = 1 };
 
 typedef struct sp_write_settings {
     enum sp_file_format format;
-    const char *label;                            /* NULL: the output's stem */
-    const char *session;                          /* metadata sp_session; NULL: of the inputs */
-    bool nesting;                                 /* call and parent ids even where not every input carries them */
-    void (*progress)(void *context, double done); /* 0 ... 1; may be NULL */
+    const char *label;   /* NULL: the output's stem */
+    const char *session; /* metadata sp_session; NULL: of the inputs */
+    bool nesting;        /* call and parent ids even where not every input carries them */
+    int schema;          /* of SP_FILE_HDF5: 2, or 3 (times as deltas); 0: 2 */
+    int gzip;            /* of SP_FILE_HDF5: level 1 ... 9, after shuffle; 0: stored as it is */
+    bool skip_bad; /* with sp_inputs_on_bad: what turns out bad while it is read is left out, else it ends the call */
+    void (*progress)(void *context, double done); /* 0 ... 1; from any thread, one at a time; may be NULL */
     void *progress_context;
-    void (*warn)(void *context, const char *text); /* one line each; may be NULL */
+    void (*warn)(void *context, const char *text); /* one line each, once the output is written; may be NULL */
     void *warn_context;
 } sp_write_settings;
 sp_write_settings sp_write_settings_default(void);
@@ -113,32 +147,247 @@ int sp_inputs_write(sp_inputs *inputs, const char *output, const sp_write_settin
                     sp_write_report *ret_report, sp_error *error);
 
 /* ---- results ------------------------------------------------------------------------------------------------------
- */
+ *
+ * What files hold, for programs that read them: find files, load them, ask. An example that prints the average duration
+ * of one region on rank 0 is docs/examples/average.c.
+ *
+ * Caveats:
+ * - Loading reads tables only: names, locations, counts, and the summaries that a file holds. Calls are read when they
+ *   are asked for, so that damage among them shows then, as SP_ERR_CORRUPT_PROFILE or SP_ERR_TRACE_FORMAT with its
+ *   place. The files must stay where they are, unchanged, while their results are used: SP_ERR_BUSY else.
+ * - Statistics that a file holds are taken from it; those that it lacks are computed from its calls, rank by rank, when
+ *   they are first asked for. That takes as long as reading them all, in constant memory.
+ * - A region that was registered and never called is not there.
+ * - Exclusive time is NaN (or -1 ns) where nobody knows it: a file that holds totals without it, or threads unknown and
+ *   calls that overlap.
+ * - Profiles of the aggregate layout (SP_MODE=stats) hold no events: their deviation is NaN; calls and percentiles are
+ *   SP_ERR_NO_EVENTS.
+ * - Calls of one start come in order of descending end, whatever the file's order was.
+ * - Strings that results give belong to them and die with them. Indexes of regions and rows are dense from 0 and mean
+ *   nothing for other results. */
 
 typedef struct sp_results sp_results;
 
+/* Versions of .spt that are read: `static const int known[] = SP_KNOWN_FORMAT_VERSIONS;` */
+#define SP_KNOWN_FORMAT_VERSIONS                                                                                       \
+    {                                                                                                                  \
+        1, 2                                                                                                           \
+    }
+#define SP_KNOWN_FORMAT_VERSION_COUNT 2
+
+#define SP_ALL_RANKS (-1)
+
+/* Files and folders in, a sorted list of files out, each once, also where several of its names were given. A folder
+ * stands for its *.spt and *_rank<N>.h5, not below it; a file for itself, whatever its name. *ret is given back to
+ * sp_traces_free. SP_ERR_NOT_FOUND: an input does not exist, or a folder has neither kind; SP_ERR_SYSTEM; SP_ERR_USAGE:
+ * no input. Any thread. */
+int sp_find_traces(char ***ret, size_t *ret_count, const char *const *inputs, size_t count, sp_error *error);
+void sp_traces_free(char **traces, size_t count); /* NULL: nothing happens */
+
+/* What is to be loaded, and how. Everything that it points at may go after the call. */
+typedef struct sp_load_settings {
+    const char *const *regions; /* patterns as of fnmatch(3), without flags; a region is loaded where any fits, and a
+                                 * pattern is also the exact name that equals it; NULL: all */
+    size_t region_count;
+    const uint32_t (*ranks)[2]; /* pairs of a first and a last rank, both included; NULL: all */
+    size_t rank_count;          /* pairs */
+    bool likwid;                /* sp_results_values may be asked for "likwid" ... */
+    bool line_profile;          /* ... and for "line_profile". Neither is read before that */
+    /* Of the summary functions: 1 computes from the calls what the file has no summaries for, 0 is
+     * SP_ERR_SUMMARY_UNAVAILABLE, -1 (the default) what the function does by itself. */
+    int fallback;
+    bool verbose;                                 /* of sp_read_h5: tell of each rank ... */
+    void (*say)(void *context, const char *line); /* ... a line without its end; NULL: to stderr */
+    void *say_context;
+    const char *label; /* NULL: the files' own, else the stem of the one file, else "" */
+} sp_load_settings;
+sp_load_settings sp_load_settings_default(void);
+
+/* All of these make results that the caller gives to sp_results_destroy; `settings` NULL: the defaults. Regions and
+ * ranks of `settings` that nothing fits are SP_ERR_NOT_FOUND. Beyond what each names: SP_ERR_NOT_FOUND (no such file),
+ * SP_ERR_BUSY (somebody writes it), SP_ERR_SYSTEM, SP_ERR_USAGE (an argument is NULL; a folder). Different threads may
+ * load at once; HDF5 is used by one at a time. */
+
+/* One .spt: its rank, and per region calls, source file and line ("" and -1 in version 1). SP_ERR_TRACE_FORMAT: not a
+ * trace, truncated or damaged, another version; its place is "byte N". */
+int sp_read_trace(sp_results **ret, const char *path, sp_error *error);
+
+/* One .h5 with any number of ranks: schema 1, 2, 3, or statistics alone. SP_ERR_CORRUPT_PROFILE: cannot be opened as
+ * HDF5, or contradicts itself, at the place that is named; SP_ERR_SCHEMA: a schema that this version does not read. */
+int sp_read_native_h5(sp_results **ret, const char *path, sp_error *error);
+
+/* Either kind, told apart by content, not by name; statuses of both. */
+int sp_read_native_ranks(sp_results **ret, const char *path, sp_error *error);
+
+/* Files and folders, as of sp_find_traces, as one set. Two files that claim one rank are SP_ERR_TRACE_FORMAT, which
+ * names both, unless they are windows or lives of one rank of one session; where one of those holds events and another
+ * statistics alone, SP_ERR_USAGE. Statuses of the functions above. */
+int sp_load_traces(sp_results **ret, const char *const *inputs, size_t count, const sp_load_settings *settings,
+                   sp_error *error);
+
+/* Reads inputs as sp_load_traces does and writes them as one standard profile, whole or not at all; `label` NULL: the
+ * output's stem. `settings` NULL: the defaults; its label yields to `label`. `ret_report` may be NULL. Statuses of
+ * sp_load_traces and sp_inputs_write. */
+int sp_convert_traces(const char *const *inputs, size_t count, const char *output, const char *label,
+                      const sp_write_settings *settings, sp_write_report *ret_report, sp_error *error);
+
+/* Writes results as one standard profile, narrowed as they were loaded: with fewer regions, exclusive times and parents
+ * are computed from what is left, and files are read anew. The label is that of `settings`, else of the results, else
+ * the output's stem. Statuses of sp_inputs_write. */
+int sp_write_results(sp_results *results, const char *output, const sp_write_settings *settings,
+                     sp_write_report *ret_report, sp_error *error);
+
+/* A whole profile: regions, ranks, calls, metadata, groups. Statuses of sp_read_native_h5. sp_load_h5 is silent;
+ * sp_read_h5 tells of each rank, and of what was mended or is not read, where settings->verbose says so. */
+int sp_load_h5(sp_results **ret, const char *path, const sp_load_settings *settings, sp_error *error);
+int sp_read_h5(sp_results **ret, const char *path, const sp_load_settings *settings, sp_error *error);
+
+/* Statistics of a profile without touching an event; calls and percentiles of such results are SP_ERR_NO_EVENTS. A file
+ * without summaries is SP_ERR_SUMMARY_UNAVAILABLE, or, with fallback, summed up now from its calls, which may be asked
+ * for then. sp_load_h5_summary does not fall back by itself, sp_read_h5_summary does. */
+int sp_load_h5_summary(sp_results **ret, const char *path, const sp_load_settings *settings, sp_error *error);
+int sp_read_h5_summary(sp_results **ret, const char *path, const sp_load_settings *settings, sp_error *error);
+
+/* Anything in `inputs`, which stays the caller's, must outlive the results and is not added to meanwhile. Statistics
+ * are known at return, from summaries, else from the calls (`fallback`), else SP_ERR_SUMMARY_UNAVAILABLE. */
+int sp_results_load(sp_results **ret, sp_inputs *inputs, bool fallback, sp_error *error);
+
+void sp_results_destroy(sp_results *results); /* NULL: nothing happens. Iterators over its calls are closed before */
+
+/* ---- results: regions, ranks, rows -------------------------------------------------------------------------------- */
+
+size_t sp_results_region_count(const sp_results *results);
+/* In order of first registration; NULL: there is no region of this number. */
+const char *sp_results_region(const sp_results *results, size_t region);
+/* The number of the region of this name; SP_ERR_NOT_FOUND, SP_ERR_USAGE (NULL). */
+int sp_results_find_region(const sp_results *results, const char *name, size_t *ret, sp_error *error);
+/* How many ranks have the region, whose first `room` numbers are put, ascending, into ret (NULL with room 0). */
+size_t sp_results_region_ranks(const sp_results *results, size_t region, uint32_t *ret, size_t room);
+
+size_t sp_results_rank_count(const sp_results *results);
+/* The n-th rank's number, ascending; SP_ERR_NOT_FOUND past the end. */
+int sp_results_rank(const sp_results *results, size_t n, uint32_t *ret);
+
 /* One row: a region on a rank. ns. */
 typedef struct sp_result {
-    const char *region;      /* owned by the results */
+    const char *region;
     const char *source_file; /* "" unknown */
     int64_t source_line;     /* -1 unknown */
     uint32_t rank;
     uint64_t calls;
+    bool summed;                        /* what follows is known; else zeros, see sp_results_sum_up */
     int64_t total, minimum, maximum;    /* 0 without calls */
     int64_t exclusive;                  /* -1 unknown */
     int64_t start_minimum, end_maximum; /* INT64_MAX and INT64_MIN of statistics without events, whose m2 is 0 */
-    double mean, m2;
+    double mean, m2;                    /* m2: the sum of squared deviations from the mean, ns^2 */
 } sp_result;
 
-/* Statistics of a profile, a trace, a folder or anything in `inputs`; event data is touched only where the file has no
- * summaries (`fallback`), else SP_ERR_SUMMARY_UNAVAILABLE. */
-int sp_results_load(sp_results **ret, sp_inputs *inputs, bool fallback, sp_error *error);
-void sp_results_destroy(sp_results *results);
 size_t sp_results_count(const sp_results *results);
+/* By rank, then in order of registration; SP_ERR_NOT_FOUND past the end. */
 int sp_results_row(const sp_results *results, size_t n, sp_result *ret);
-size_t sp_results_rank_count(const sp_results *results);
-/* Value of a metadata attribute as text, lists joined by "\n"; NULL: there is none. */
+/* Makes the statistics of all rows known: reads the calls of those ranks whose files hold no summaries. */
+int sp_results_sum_up(sp_results *results, sp_error *error);
+
+/* ---- results: statistics ------------------------------------------------------------------------------------------ */
+
+typedef struct sp_statistics {
+    uint64_t count;                /* of calls */
+    double total, exclusive;       /* seconds, as all below; exclusive NaN: unknown */
+    double mean, minimum, maximum; /* of durations */
+    double deviation;              /* standard, of the whole population; NaN: unknown */
+} sp_statistics;
+
+/* Of a region on one rank, or on SP_ALL_RANKS together. SP_ERR_NOT_FOUND: no such region, or the rank does not have it;
+ * where calls must be read for it, what reading them says. */
+int sp_results_statistics(sp_results *results, size_t region, int64_t rank, sp_statistics *ret, sp_error *error);
+
+/* Percentiles of the durations, seconds, one for each of `count` percents in [0, 100]: exact, with numpy's linear
+ * interpolation, in constant memory; the calls are read two to six times for each eight percents. SP_ERR_NO_EVENTS:
+ * the file holds none, or the results were loaded as a summary; SP_ERR_USAGE: a percent out of range; else as
+ * sp_results_statistics. */
+int sp_results_percentiles(sp_results *results, size_t region, int64_t rank, const double *percents, size_t count,
+                           double *ret_seconds, sp_error *error);
+
+/* ---- results: calls ----------------------------------------------------------------------------------------------- */
+
+typedef struct sp_calls sp_calls;
+
+/* The caller's arrays, one value a call. start and end must be there; the others may be NULL: not wanted. */
+typedef struct sp_call_columns {
+    int64_t *start, *end; /* ns of CLOCK_MONOTONIC */
+    int64_t *thread;      /* number of the thread within its rank, /thread_table/index of a profile; -1 unknown */
+    int64_t *call;        /* ids, unique within a rank; -1 where the file holds none */
+    int64_t *parent;      /* id of the call that this one was made in; -1: none, or unknown */
+} sp_call_columns;
+
+/* Begins to read the calls of a region on one rank, in order of start. Any number may be open at once, each closed
+ * before its results are destroyed. SP_ERR_NOT_FOUND, SP_ERR_NO_EVENTS, and what reading says. */
+int sp_calls_open(sp_calls **ret, sp_results *results, size_t region, uint32_t rank, sp_error *error);
+void sp_calls_close(sp_calls *calls); /* NULL: nothing happens */
+/* The next calls, at most `room` of them, into the caller's arrays; *ret_count 0 at the end, and it may be less than
+ * `room` before. */
+int sp_calls_next(sp_calls *calls, const sp_call_columns *into, size_t room, size_t *ret_count, sp_error *error);
+bool sp_calls_have_threads(const sp_calls *calls); /* the file says of each call which thread made it */
+bool sp_calls_have_ids(const sp_calls *calls);     /* the file holds call and parent ids */
+
+/* ---- results: what else there is ---------------------------------------------------------------------------------- */
+
+/* The label; "" without one. */
+const char *sp_results_label(const sp_results *results);
+
+/* Value of a metadata attribute as text, lists joined by "\n"; NULL: there is none. Of one profile: what stands in it.
+ * Of traces and sets: what is known of them together; start_time_ns and finalize_time_ns once statistics
+ * are, after sp_results_sum_up at the latest. */
 const char *sp_results_metadata(const sp_results *results, const char *key);
+size_t sp_results_metadata_count(const sp_results *results);
+/* The n-th key and value; SP_ERR_NOT_FOUND past the end. */
+int sp_results_metadata_at(const sp_results *results, size_t n, const char **ret_key, const char **ret_value);
+
+enum sp_value_kind {
+    SP_VALUE_INTEGERS,
+    SP_VALUE_REALS,
+    SP_VALUE_TEXTS,
+    SP_VALUE_OTHER /* a compound or the like, or more than the library gives at once: values are left out */
+};
+
+/* A dataset or an attribute below /rank<N>/<group>; valid during the call that shows it. */
+typedef struct sp_value {
+    uint32_t rank;
+    const char *path;      /* of the object, "/rank3/likwid/MEM/values" */
+    const char *attribute; /* of that object; NULL: the dataset itself */
+    enum sp_value_kind kind;
+    size_t count;            /* values in all; what has several dimensions comes row by row */
+    const int64_t *integers; /* the one of the kind; the others are NULL */
+    const double *reals;
+    const char *const *texts; /* UTF-8; bad bytes became U+FFFD */
+} sp_value;
+
+/* Calls `each` for every dataset and attribute of a group ("likwid", "line_profile", "perf_events") of every rank that
+ * has one, in order of names within a rank; its layout is the writer's own. A non-zero answer ends it and is returned.
+ * SP_ERR_NOT_FOUND: no rank has one; SP_ERR_USAGE: the settings left it out, or NULL; else as sp_read_native_h5. `each`
+ * must not destroy the results. */
+int sp_results_values(sp_results *results, const char *group, int (*each)(void *context, const sp_value *value),
+                      void *context, sp_error *error);
+
+/* A table for people: a line for each region over all its ranks, times in seconds, unknown ones as "-". Sums up first.
+ * SP_ERR_SYSTEM: it cannot be written. */
+int sp_results_print_summary(sp_results *results, FILE *to, sp_error *error);
+
+/* ---- recovering ---------------------------------------------------------------------------------------------------
+ */
+
+typedef struct sp_recover_report {
+    uint64_t regions, calls;           /* saved */
+    uint64_t lost_regions, lost_calls; /* known to have been there, as far as the file says */
+    uint64_t lost_bytes;               /* of the file, that nothing could be made of */
+} sp_recover_report;
+
+/* Writes what can be saved of a cut or damaged .spt or spool: to a .spt where `output` ends so, else to a profile. `lost`
+ * (may be NULL) is called for each loss, place and words. A file of which nothing can be saved is SP_ERR_TRACE_FORMAT and
+ * nothing is written; a profile (.h5) is SP_ERR_USAGE. The broken file stays as it is. `settings` NULL: the defaults. */
+int sp_recover(const char *broken, const char *output, const sp_write_settings *settings,
+               void (*lost)(void *context, const char *place, const char *text), void *context,
+               sp_recover_report *ret_report, sp_error *error);
 
 /* ---- checking -----------------------------------------------------------------------------------------------------
  */

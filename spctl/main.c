@@ -1,4 +1,4 @@
-/* spctl: lists, flushes, merges, reports and checks what programs recorded. */
+/* spctl: lists, flushes, merges, reports, checks and recovers what programs recorded. */
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include "scope_profiler.h"
 #include "verbs.h"
 
-const struct verb *const verbs[] = {&verb_run,   &verb_list, &verb_flush, &verb_merge, &verb_report,
-                                    &verb_check, &verb_gc,   &verb_help,  NULL};
+const struct verb *const verbs[] = {&verb_run,     &verb_list, &verb_flush,  &verb_merge, &verb_report, &verb_check,
+                                    &verb_recover, &verb_gc,   &verb_config, &verb_help,  NULL};
 
 const struct verb *verb_find(const char *name)
 {
@@ -29,7 +29,8 @@ int verb_main(const struct verb *verb, int argc, char **argv)
 
 void verbs_overview(void)
 {
-    puts("Usage: spctl VERB [OPTION]...\n\nLists, flushes, merges, reports and checks what programs recorded.\n");
+    puts("Usage: spctl VERB [OPTION]...\n\nLists, flushes, merges, reports, checks and recovers what programs "
+         "recorded.\n");
     for (const struct verb *const *verb = verbs; *verb; ++verb)
         printf("  %-8s  %s\n", (*verb)->name, (*verb)->summary);
     puts("\n\"spctl VERB --help\" explains a verb; \"spctl --version\" prints the version.\n"

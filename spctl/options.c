@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "say.h"
@@ -76,7 +77,14 @@ static int set(const struct parser *parser, const struct option *option, const c
         value = argv[++*i];
     if (!value || !*value)
         return wrong(parser->verb, "this option needs a value:", given);
-    *(const char **)option->target = value;
+    size_t length = strlen(option->value);
+    if (length < 3 || strcmp(option->value + length - 3, "...") != 0) {
+        *(const char **)option->target = value;
+        return -1;
+    }
+    struct values *values = option->target;
+    values->given = need(realloc(values->given, (values->count + 1) * sizeof(const char *)));
+    values->given[values->count++] = value;
     return -1;
 }
 

@@ -10,9 +10,15 @@
 struct option {
     char letter;       /* 0: none */
     const char *name;  /* without "--" */
-    const char *value; /* what its value is called, NULL: a switch */
+    const char *value; /* what its value is called, NULL: a switch; "GLOB..." may be given several times */
     const char *help;
-    void *target; /* bool * for a switch, const char ** for a value; the last one given wins */
+    void *target; /* bool * for a switch; const char ** for a value, of which the last one wins; struct values * */
+};
+
+/* Those of an option that may be given several times, in order. */
+struct values {
+    const char **given;
+    size_t count;
 };
 
 struct arguments {

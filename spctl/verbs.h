@@ -4,7 +4,8 @@
 
 #include "options.h"
 
-extern const struct verb verb_run, verb_list, verb_flush, verb_merge, verb_report, verb_check, verb_gc, verb_help;
+extern const struct verb verb_run, verb_list, verb_flush, verb_merge, verb_report, verb_check, verb_recover, verb_gc,
+    verb_config, verb_help;
 
 /* In the order of the overview; ends with NULL. */
 extern const struct verb *const verbs[];

@@ -38,22 +38,20 @@ bool output_possible(const char *output)
     return true;
 }
 
-int profile_write(sp_inputs *inputs, const char *output, const char *label, bool nesting, sp_write_report *ret_report)
+int profile_write(sp_inputs *inputs, const char *output, sp_write_settings settings, sp_write_report *ret_report)
 {
     struct progress progress;
     sp_error error = {0};
     sp_write_report report = {0};
-    sp_write_settings settings = sp_write_settings_default();
     progress_begin(&progress, "merging");
-    settings.label = label;
-    settings.nesting = nesting;
     settings.progress = progress_show;
     settings.progress_context = &progress;
     settings.warn = warn;
     int status = sp_inputs_write(inputs, output, &settings, &report, &error);
     progress_end();
     if (status < 0) {
-        say("%s", error.text);
+        bool unread = sp_inputs_bad(inputs) > 0 && !settings.skip_bad && !strcmp(error.file, output);
+        say("%s%s", error.text, unread ? ", named above; --skip-bad merges the others" : "");
         return status == SP_ERR_USAGE ? END_USAGE : END_FAILED;
     }
     if (report.dropped > 0 && report.warnings == 0)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "file_id.h"
+#include "format.h"
 #include "trace_file.h"
 
 enum { TOLD_MOST = 1000, SLICE = 4096 };
@@ -25,7 +25,8 @@ void sp__check_found(struct sp__checking *checking, const char *place, const cha
 
 int sp__check_error(struct sp__checking *checking, const sp_error *error)
 {
-    if (error->status == SP_ERR_TRACE_FORMAT || error->status == SP_ERR_CORRUPT_PROFILE) {
+    if (error->status == SP_ERR_TRACE_FORMAT || error->status == SP_ERR_CORRUPT_PROFILE ||
+        error->status == SP_ERR_SCHEMA) {
         /* The text begins with file and place, which whoever is called has already. */
         size_t before = strnlen(error->file, 600) + (*error->place ? 2 + strlen(error->place) : 0) + 2;
         size_t length = strlen(error->text);
@@ -73,7 +74,7 @@ static int check_block(struct sp__checking *c, struct sp__trace_file *file, cons
     return 0;
 }
 
-static int check_trace(struct sp__checking *c)
+int sp__check_trace(struct sp__checking *c)
 {
     struct sp__trace_file file;
     sp_error error = {0};
@@ -110,22 +111,11 @@ int sp_check_file(const char *path, void (*found)(void *context, const char *pla
                   sp_check_result *ret, sp_error *error)
 {
     struct sp__checking c = {.path = path, .found = found, .context = context, .error = error};
-    enum sp__kind_of_file kind;
-    int status = sp__file_kind(path, &kind, error);
-    if (status)
-        return status;
-    size_t length = strlen(path), suffix = strlen(SP_TRACE_SUFFIX);
-    bool trace = length >= suffix && !strcmp(path + length - suffix, SP_TRACE_SUFFIX);
-    if (kind == SP__FILE_IS_HDF5) {
-        status = sp__check_h5(&c);
-    } else if (kind == SP__FILE_IS_TRACE || trace) {
-        status = check_trace(&c);
-    } else {
-        snprintf(c.result.format, sizeof c.result.format, "unknown");
-        sp__check_found(&c, "byte 0",
-                        kind == SP__FILE_IS_EMPTY ? "empty: truncated or not HDF5, and not a trace"
-                                                  : "not a trace and not HDF5");
-    }
+    const struct sp__file_type *format = NULL;
+    sp_error none = {0};
+    snprintf(c.result.format, sizeof c.result.format, "unknown");
+    int status = sp__file_type_of(&format, path, &none);
+    status = status ? sp__check_error(&c, &none) : format->check(&c);
     if (!status && ret)
         *ret = c.result;
     return status;

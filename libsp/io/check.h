@@ -8,6 +8,7 @@ struct sp__checking {
     const char *path;
     void (*found)(void *context, const char *place, const char *text);
     void *context;
+    void (*expects)(uint64_t calls); /* told of how much there is to read, as soon as the tables hold; may be NULL */
     sp_check_result result;
     sp_error *error;
 };
@@ -18,6 +19,9 @@ __attribute__((format(printf, 3, 4))) void sp__check_found(struct sp__checking *
 
 /* An error as a finding where it speaks of the file, else as a status to be returned. */
 int sp__check_error(struct sp__checking *checking, const sp_error *error);
+
+int sp__check_trace(struct sp__checking *checking);
+int sp__check_spool(struct sp__checking *checking);
 
 /* HDF5 itself does not survive every damaged file, so a child process looks at it: its death is a finding too. */
 int sp__check_h5(struct sp__checking *checking);

@@ -1,4 +1,4 @@
-/* check_h5.c: whether a schema 2 profile keeps the rules that its readers rely on, in bounded memory: first each row by
+/* check_h5.c: whether a profile keeps the rules that its readers rely on, in bounded memory: first each row by
  * itself, then, where that found nothing, every rank's nesting and what was computed from it. */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,27 +12,31 @@
 #include "inputs.h"
 #include "nesting.h"
 
-enum { STARTS, ENDS, THREADS, CALLS, PARENTS, COLUMNS, SLICE = 8192, NEST_BYTES = 32 << 20 };
-static const char *const column_names[COLUMNS] = {"/events/start_times", "/events/end_times", "/events/thread_ids",
-                                                  "/events/call_ids", "/events/parent_ids"};
+enum { SLICE = 8192, NEST_BYTES = 32 << 20 };
 
 struct scan {
     struct sp__checking *c;
     struct sp__h5_tables t;
-    hid_t file;
-    struct sp__h5_column columns[COLUMNS];
-    bool has[COLUMNS];
-    int64_t *values[COLUMNS]; /* SLICE each */
-    int64_t (*pairs)[2];      /* rank and index of /thread_table, sorted */
+    struct sp__h5_events events;
+    bool has[SP__H5_EVENT_COLUMNS];
+    int64_t *values[SP__H5_EVENT_COLUMNS]; /* SLICE each */
+    int64_t (*pairs)[2];                   /* rank and index of /thread_table, sorted */
 };
 
-static void found_at(struct scan *s, size_t column, uint64_t event, const char *region, const char *text, int64_t a,
+/* A row while it is gone through. */
+struct going {
+    struct sp__h5_row place;
+    const char *name;
+    int64_t rank, last, thread;
+};
+
+static void found_at(struct scan *s, const struct going *row, size_t column, uint64_t call, const char *text, int64_t a,
                      int64_t b)
 {
-    char place[128], words[256];
-    snprintf(place, sizeof place, "%s row %" PRIu64, column_names[column], event);
+    char place[256], words[256];
+    sp__h5_event_place(&s->events, &row->place, column, call, place);
     snprintf(words, sizeof words, text, a, b);
-    sp__check_found(s->c, place, "region \"%.200s\": %s", region, words);
+    sp__check_found(s->c, place, "region \"%.200s\": %s", row->name, words);
 }
 
 static int by_pair(const void *a, const void *b)
@@ -49,27 +53,55 @@ static bool thread_known(const struct scan *s, int64_t rank, int64_t thread)
     return s->t.threads && bsearch(pair, s->pairs, s->t.threads, sizeof *s->pairs, by_pair);
 }
 
-static void check_slice(struct scan *s, size_t row, uint64_t at, size_t n, int64_t *last, int64_t *thread)
+/* Deltas as times, in place, as far as they make any: the rest of the row says nothing. */
+static size_t add_up(struct scan *s, const struct going *row, uint64_t at, size_t n)
 {
-    const char *name = s->t.names[s->t.region_ids[row]];
-    int64_t *const *v = s->values;
+    int64_t *start = s->values[SP__H5_STARTS], *end = s->values[SP__H5_ENDS], last = at ? row->last : 0;
     for (size_t i = 0; i < n; i++) {
-        if (v[STARTS][i] < *last)
-            found_at(s, STARTS, at + i, name, "starts do not ascend: %" PRId64 " after %" PRId64, v[STARTS][i], *last);
-        if (v[ENDS][i] < v[STARTS][i])
-            found_at(s, ENDS, at + i, name, "a call ends at %" PRId64 ", before its start %" PRId64, v[ENDS][i],
-                     v[STARTS][i]);
-        *last = v[STARTS][i];
-        if (s->has[THREADS] && v[THREADS][i] != *thread && v[THREADS][i] != -1) {
-            /* Neighbours mostly share a thread; the table is asked when it changes. */
-            *thread = v[THREADS][i];
-            if (!thread_known(s, s->t.ranks[row], *thread))
-                found_at(s, THREADS, at + i, name, "thread %" PRId64 " of rank %" PRId64 " is not in /thread_table",
-                         *thread, s->t.ranks[row]);
+        int64_t gap = start[i], duration = end[i];
+        if (__builtin_add_overflow(last, gap, &start[i])) {
+            found_at(s, row, SP__H5_STARTS, at + i,
+                     "the gap %" PRId64 " after %" PRId64 " leads to a start that does not fit into 64 bits", gap,
+                     last);
+            return i;
         }
-        if (s->has[CALLS] && (v[CALLS][i] < 0 || v[PARENTS][i] < -1 || v[PARENTS][i] >= v[CALLS][i]))
-            found_at(s, PARENTS, at + i, name, "the parent %" PRId64 " is not smaller than the call's id %" PRId64,
-                     v[PARENTS][i], v[CALLS][i]);
+        last = start[i];
+        if (__builtin_add_overflow(last, duration, &end[i])) {
+            found_at(s, row, SP__H5_ENDS, at + i,
+                     "a call's end does not fit into 64 bits: it starts at %" PRId64 " and takes %" PRId64 " ns", last,
+                     duration);
+            end[i] = last;
+        }
+    }
+    return n;
+}
+
+static void check_slice(struct scan *s, struct going *row, uint64_t at, size_t n)
+{
+    int64_t *const *v = s->values;
+    const int64_t *start = v[SP__H5_STARTS], *end = v[SP__H5_ENDS];
+    for (size_t i = 0; i < n; i++) {
+        if (start[i] < row->last)
+            found_at(s, row, SP__H5_STARTS, at + i, "starts do not ascend: %" PRId64 " after %" PRId64, start[i],
+                     row->last);
+        if (end[i] < start[i])
+            found_at(s, row, SP__H5_ENDS, at + i, "a call ends at %" PRId64 ", before its start %" PRId64, end[i],
+                     start[i]);
+        row->last = start[i];
+        int64_t thread = s->has[SP__H5_THREADS] ? v[SP__H5_THREADS][i] : -1;
+        if (thread != row->thread && thread != -1) {
+            /* Neighbours mostly share a thread; the table is asked when it changes. */
+            row->thread = thread;
+            if (!thread_known(s, row->rank, thread))
+                found_at(s, row, SP__H5_THREADS, at + i,
+                         "thread %" PRId64 " of rank %" PRId64 " is not in /thread_table", thread, row->rank);
+        }
+        if (!s->has[SP__H5_CALLS])
+            continue;
+        int64_t call = v[SP__H5_CALLS][i], parent = v[SP__H5_PARENTS][i];
+        if (call < 0 || parent < -1 || parent >= call)
+            found_at(s, row, SP__H5_PARENTS, at + i,
+                     "the parent %" PRId64 " is not smaller than the call's id %" PRId64, parent, call);
     }
 }
 
@@ -99,19 +131,24 @@ static int check_row(struct scan *s, size_t row, sp_error *error)
         check_aggregate(s, row);
         return 0;
     }
-    uint64_t first = (uint64_t)s->t.offsets[row], count = (uint64_t)s->t.counts[row];
-    int64_t last = INT64_MIN, thread = -1;
+    uint64_t count = (uint64_t)s->t.counts[row];
+    struct going going = {.place = {.group = s->t.places ? s->t.places[row] : NULL,
+                                    .offset = s->t.offsets ? (uint64_t)s->t.offsets[row] : 0},
+                          .name = s->t.names[s->t.region_ids[row]],
+                          .rank = s->t.ranks[row],
+                          .last = INT64_MIN,
+                          .thread = -1};
     for (uint64_t done = 0; done < count;) {
-        size_t n = count - done < SLICE ? (size_t)(count - done) : SLICE;
-        for (size_t i = 0; i < COLUMNS; i++) {
-            int status = s->has[i] ? sp__h5_integers(&s->columns[i], s->c->path, column_names[i], first + done, n,
-                                                     s->values[i], error)
-                                   : 0;
+        size_t n = count - done < SLICE ? (size_t)(count - done) : SLICE, good = n;
+        for (size_t i = 0; i < SP__H5_EVENT_COLUMNS; i++) {
+            int status = s->has[i] ? sp__h5_events_raw(&s->events, &going.place, i, done, n, s->values[i], error) : 0;
             if (status)
                 return status;
         }
-        check_slice(s, row, first + done, n, &last, &thread);
-        done += n;
+        if (s->events.deltas)
+            good = add_up(s, &going, done, n);
+        check_slice(s, &going, done, good);
+        done = good < n ? count : done + n;
     }
     s->c->result.calls += count;
     return 0;
@@ -160,32 +197,29 @@ static int check_tables(struct scan *s, sp_error *error)
 static int scan_open(struct scan *s, sp_error *error)
 {
     struct sp__file_id id;
-    int status = sp__h5_open(&s->file, &id, NULL, s->c->path, error);
-    if (status) {
-        s->file = H5I_INVALID_HID;
-        return status;
-    }
-    if ((status = sp__h5_tables_read(&s->t, s->file, s->c->path, id.size, error)))
+    int status = sp__h5_open(&s->events.file, &id, NULL, s->c->path, error);
+    if (!status)
+        status = sp__h5_tables_read(&s->t, s->events.file, s->c->path, id.size, error);
+    if (status)
         return status;
     snprintf(s->c->result.format, sizeof s->c->result.format, "HDF5 schema %" PRId64 "%s", s->t.schema,
              s->t.aggregate ? ", aggregate" : "");
-    s->has[STARTS] = s->has[ENDS] = !s->t.aggregate;
-    s->has[THREADS] = s->t.thread_ids;
-    s->has[CALLS] = s->has[PARENTS] = s->t.ids;
-    for (size_t i = 0; !status && i < COLUMNS; i++) {
-        if (!s->has[i])
-            continue;
-        if (!(s->values[i] = malloc(SLICE * sizeof(int64_t))))
+    s->events.file_size = id.size;
+    s->events.deltas = s->t.deltas;
+    s->has[SP__H5_STARTS] = s->has[SP__H5_ENDS] = !s->t.aggregate;
+    s->has[SP__H5_THREADS] = s->t.thread_ids;
+    s->has[SP__H5_CALLS] = s->has[SP__H5_PARENTS] = s->t.ids;
+    for (size_t i = 0; !status && i < SP__H5_EVENT_COLUMNS; i++)
+        if (s->has[i] && !(s->values[i] = malloc(SLICE * sizeof(int64_t))))
             status = sp__fail(error, SP_ERR_SYSTEM, ENOMEM, s->c->path, NULL, "cannot be checked");
-        else
-            status = sp__h5_column_open(&s->columns[i], s->file, s->c->path, column_names[i], id.size, error);
-    }
+    if (!status && s->c->expects)
+        s->c->expects(s->t.events);
     return status;
 }
 
 static int scan_rows(struct sp__checking *c, sp_error *error)
 {
-    struct scan s = {.c = c, .file = H5I_INVALID_HID};
+    struct scan s = {.c = c, .events = {.path = c->path, .file = H5I_INVALID_HID}};
     sp__h5_lock();
     int status = scan_open(&s, error);
     if (!status)
@@ -194,13 +228,10 @@ static int scan_rows(struct sp__checking *c, sp_error *error)
         status = sort_threads(&s, error);
     for (size_t row = 0; !status && row < s.t.rows; row++)
         status = check_row(&s, row, error);
-    for (size_t i = 0; i < COLUMNS; i++) {
-        sp__h5_column_close(&s.columns[i]);
-        free(s.values[i]);
-    }
-    if (s.file >= 0)
-        H5Fclose(s.file);
+    sp__h5_events_rest(&s.events);
     sp__h5_unlock();
+    for (size_t i = 0; i < SP__H5_EVENT_COLUMNS; i++)
+        free(s.values[i]);
     sp__h5_tables_finish(&s.t);
     free(s.pairs);
     return status;

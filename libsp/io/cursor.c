@@ -131,10 +131,41 @@ static void renumber(const struct sp__rank_part *part, int64_t *thread, size_t c
     }
 }
 
+/* What a block's calls come to. */
+struct sums {
+    bool bad;  /* some call stands where it cannot: there are no sums */
+    bool ties; /* some equal starts do not stand by descending end */
+    uint64_t total;
+    int64_t least, most, last;
+};
+
+/* One pass, in plain steps: without 64-bit comparisons of vectors, which the oldest processors of this kind lack, a
+ * loop that can be left is the faster one. */
+static struct sums look_through(const struct sp__calls *calls, size_t count, int64_t before)
+{
+    const int64_t *start = calls->start, *end = calls->end;
+    struct sums sums = {.least = INT64_MAX, .last = INT64_MIN};
+    int64_t end_before = INT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        int64_t s = start[i], e = end[i], duration = (int64_t)((uint64_t)e - (uint64_t)s);
+        if (s < before || e < s)
+            return (struct sums){.bad = true};
+        if (s == before && e > end_before)
+            sums.ties = true;
+        sums.total += (uint64_t)duration;
+        sums.least = duration < sums.least ? duration : sums.least;
+        sums.most = duration > sums.most ? duration : sums.most;
+        sums.last = e > sums.last ? e : sums.last;
+        before = s;
+        end_before = e;
+    }
+    return sums;
+}
+
 /* Reads the stream's next calls into the columns, checked and in order. A run of equal starts that may go on beyond the
  * block is left for the next one, unless it fills the whole block. */
 static int read_block(struct stream *stream, const struct sp__calls *into, size_t room, size_t *ret_count,
-                      sp_error *error)
+                      struct sums *ret_sums, sp_error *error)
 {
     uint64_t left = stream->calls - stream->at;
     size_t count = left < room ? (size_t)left : room;
@@ -147,26 +178,20 @@ static int read_block(struct stream *stream, const struct sp__calls *into, size_
     int result = stream->source->read(stream->source, stream->row, stream->at, count, &want, error);
     if (result < 0)
         return result;
-    const int64_t *start = into->start, *end = into->end;
-    unsigned bad = start[0] < (stream->at ? stream->last : INT64_MIN), ties = 0;
-    bad |= end[0] < start[0];
-    for (size_t i = 1; i < count; i++) {
-        bad |= (unsigned)(start[i] < start[i - 1]) | (unsigned)(end[i] < start[i]);
-        ties |= (unsigned)(start[i] == start[i - 1]) & (unsigned)(end[i] > end[i - 1]);
-    }
-    if (bad)
-        return disorder(stream, into, count, error);
     if (count < left) {
         size_t keep = count - 1;
-        while (keep && start[keep - 1] == start[keep])
+        while (keep && into->start[keep - 1] == into->start[keep])
             keep--;
         count = keep ? keep : count;
     }
+    *ret_sums = look_through(into, count, stream->at ? stream->last : INT64_MIN);
+    if (ret_sums->bad)
+        return disorder(stream, into, count, error);
     if (into->thread)
         renumber(stream->part, into->thread, count);
-    if (ties)
+    if (ret_sums->ties)
         put_in_order(into, count);
-    stream->last = start[count - 1];
+    stream->last = into->start[count - 1];
     stream->at += count;
     if (stream->at == stream->calls && !--stream->part->left && stream->source->rest)
         stream->source->rest(stream->source);
@@ -182,20 +207,11 @@ static double mean_of(uint64_t total, uint64_t count)
 
 /* Count, mean and squares of a block, joined to those of the blocks before it (Chan, Golub and LeVeque): sound for any
  * size and offset of the durations. */
-static void summarize(struct sp__cursor *cursor, const struct sp__calls *calls, size_t count)
+static void summarize(struct sp__cursor *cursor, const struct sp__calls *calls, size_t count, const struct sums *sums)
 {
     struct sp__summary *summary = &cursor->row->summary;
     const int64_t *start = calls->start, *end = calls->end;
-    uint64_t total = 0;
-    int64_t least = INT64_MAX, most = 0, last = INT64_MIN;
-    for (size_t i = 0; i < count; i++) {
-        int64_t duration = end[i] - start[i];
-        total += (uint64_t)duration;
-        least = duration < least ? duration : least;
-        most = duration > most ? duration : most;
-        last = end[i] > last ? end[i] : last;
-    }
-    double n = (double)count, mean = mean_of(total, count), squares[4] = {0};
+    double n = (double)count, mean = mean_of(sums->total, count), squares[4] = {0};
     for (size_t i = 0; i < count; i++) {
         double off = (double)(end[i] - start[i]) - mean;
         squares[i & 3] += off * off;
@@ -203,23 +219,23 @@ static void summarize(struct sp__cursor *cursor, const struct sp__calls *calls, 
     double m2 = (squares[0] + squares[1]) + (squares[2] + squares[3]);
     int64_t first = end[0] - start[0], final = end[count - 1] - start[count - 1];
     if (!cursor->summed) {
-        *summary = (struct sp__summary){.total = (int64_t)total,
-                                        .minimum = least,
-                                        .maximum = most,
+        *summary = (struct sp__summary){.total = (int64_t)sums->total,
+                                        .minimum = sums->least,
+                                        .maximum = sums->most,
                                         .first = first,
                                         .last = final,
                                         .start_minimum = start[0],
-                                        .end_maximum = last,
+                                        .end_maximum = sums->last,
                                         .mean = mean,
                                         .m2 = m2};
     } else {
         double before = (double)cursor->summed, apart = mean - summary->mean;
         summary->m2 += m2 + apart * apart * (before * n / (before + n));
-        summary->total = (int64_t)((uint64_t)summary->total + total);
+        summary->total = (int64_t)((uint64_t)summary->total + sums->total);
         summary->mean = mean_of((uint64_t)summary->total, cursor->summed + count);
-        summary->minimum = least < summary->minimum ? least : summary->minimum;
-        summary->maximum = most > summary->maximum ? most : summary->maximum;
-        summary->end_maximum = last > summary->end_maximum ? last : summary->end_maximum;
+        summary->minimum = sums->least < summary->minimum ? sums->least : summary->minimum;
+        summary->maximum = sums->most > summary->maximum ? sums->most : summary->maximum;
+        summary->end_maximum = sums->last > summary->end_maximum ? sums->last : summary->end_maximum;
         summary->last = final;
     }
     cursor->summed += count;
@@ -255,7 +271,8 @@ static int refill(struct sp__cursor *cursor, struct stream *stream, sp_error *er
             return no_memory(cursor, error);
         stream->head = lay_out(cursor, memory, cursor->stream_room);
     }
-    int result = read_block(stream, &stream->head, cursor->stream_room, &stream->have, error);
+    struct sums unused;
+    int result = read_block(stream, &stream->head, cursor->stream_room, &stream->have, &unused, error);
     if (result == 0) {
         stream->start = stream->head.start[0];
         stream->end = stream->head.end[0];
@@ -379,11 +396,15 @@ int sp__cursor_open(struct sp__cursor **ret, struct sp__rank *rank, size_t row, 
 int sp__cursor_fill(struct sp__cursor *cursor, const struct sp__calls *into, size_t room, size_t *ret_count,
                     sp_error *error)
 {
-    int result = cursor->stream_count == 1 ? read_block(&cursor->streams[0], into, room, ret_count, error)
+    struct sums sums;
+    int result = cursor->stream_count == 1 ? read_block(&cursor->streams[0], into, room, ret_count, &sums, error)
                                            : merge(cursor, into, room, ret_count, error);
-    if (result == 0 && *ret_count && cursor->flags & SP__SUMMARIZE)
-        summarize(cursor, into, *ret_count);
-    return result;
+    if (result < 0 || !*ret_count || !(cursor->flags & SP__SUMMARIZE))
+        return result;
+    if (cursor->stream_count > 1) /* which is summed up as it is merged */
+        sums = look_through(into, *ret_count, INT64_MIN);
+    summarize(cursor, into, *ret_count, &sums);
+    return 0;
 }
 
 int sp__cursor_next(struct sp__cursor *cursor, struct sp__calls *ret, size_t *ret_count, sp_error *error)

@@ -1,13 +1,10 @@
 /* file_id.c: see file_id.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "file_id.h"
-
-static const unsigned char hdf5_signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 
 int sp__file_open(int *ret_fd, struct sp__file_id *ret_id, const struct sp__file_id *expected, const char *path,
                   sp_error *error)
@@ -34,33 +31,4 @@ int sp__file_open(int *ret_fd, struct sp__file_id *ret_id, const struct sp__file
     *ret_fd = fd;
     *ret_id = id;
     return 0;
-}
-
-int sp__file_kind(const char *path, enum sp__kind_of_file *ret, sp_error *error)
-{
-    int fd = -1;
-    struct sp__file_id id = {0};
-    int status = sp__file_open(&fd, &id, NULL, path, error);
-    if (status)
-        return status;
-    unsigned char start[8];
-    ssize_t n = pread(fd, start, sizeof start, 0);
-    if (n < 0) {
-        status = sp__fail(error, SP_ERR_SYSTEM, errno, path, "byte 0", "cannot be read");
-    } else if (n == 0) {
-        *ret = SP__FILE_IS_EMPTY;
-    } else if (!memcmp(start, SP_MAGIC, (size_t)n)) {
-        *ret = SP__FILE_IS_TRACE;
-    } else if (!memcmp(start, hdf5_signature, (size_t)n)) {
-        *ret = SP__FILE_IS_HDF5;
-    } else {
-        /* HDF5 also looks at 512, 1024, 2048, ...: a user block may stand before it. */
-        *ret = SP__FILE_IS_OTHER;
-        for (uint64_t at = 512; at < id.size && *ret == SP__FILE_IS_OTHER; at *= 2)
-            if (pread(fd, start, sizeof start, (off_t)at) == (ssize_t)sizeof start &&
-                !memcmp(start, hdf5_signature, sizeof start))
-                *ret = SP__FILE_IS_HDF5;
-    }
-    close(fd);
-    return status;
 }

@@ -15,15 +15,9 @@ struct sp__file_id {
     struct timespec changed;
 };
 
-enum sp__kind_of_file { SP__FILE_IS_EMPTY, SP__FILE_IS_TRACE, SP__FILE_IS_HDF5, SP__FILE_IS_OTHER };
-
 /* Opens a regular file without following what could hang (a FIFO) and tells which file it is. With `expected` it must
  * still be that one, unchanged. 0 and *ret_fd, or a status. */
 int sp__file_open(int *ret_fd, struct sp__file_id *ret_id, const struct sp__file_id *expected, const char *path,
                   sp_error *error);
-
-/* What the first bytes say. A beginning of the trace's magic counts as a trace, one of HDF5's signature as HDF5. 0 or a
- * status. */
-int sp__file_kind(const char *path, enum sp__kind_of_file *ret, sp_error *error);
 
 #endif

@@ -14,6 +14,7 @@ enum {
     FREE_ROWS = 65536,      /* columns up to this long are read whatever the file's size says */
     DEFLATE_MOST = 1100,    /* no filter in use packs more tightly than this */
     CHUNK_MOST = 64 << 20,  /* bytes of a chunk that is taken without asking */
+    CHUNK_KEPT = 1 << 20,   /* bytes of unpacked chunks that HDF5 keeps of a dataset, unless told otherwise */
     STRING_SLICE = 1024,    /* strings read at a time */
     STRING_BYTES = 16 << 20 /* and bytes, where their length is fixed */
 };
@@ -87,20 +88,27 @@ int sp__h5_open(hid_t *ret, struct sp__file_id *ret_id, const struct sp__file_id
 
 bool sp__h5_exists(hid_t file, const char *path)
 {
-    char part[256];
-    for (const char *slash = path; slash;) {
-        slash = strchr(slash + 1, '/');
-        size_t length = slash ? (size_t)(slash - path) : strlen(path);
-        if (length >= sizeof part)
-            return false;
-        memcpy(part, path, length);
-        part[length] = 0;
+    char *part = strdup(path);
+    bool there = part != NULL;
+    for (char *slash = part; there && slash;) {
+        if ((slash = strchr(slash + 1, '/')))
+            *slash = 0;
         H5L_info_t info;
-        if (H5Lget_info(file, part, &info, H5P_DEFAULT) < 0 || info.type == H5L_TYPE_EXTERNAL ||
-            H5Oexists_by_name(file, part, H5P_DEFAULT) <= 0)
-            return false;
+        there = H5Lget_info(file, part, &info, H5P_DEFAULT) >= 0 && info.type != H5L_TYPE_EXTERNAL &&
+                H5Oexists_by_name(file, part, H5P_DEFAULT) > 0;
+        if (slash)
+            *slash = '/';
     }
-    return true;
+    free(part);
+    return there;
+}
+
+bool sp__h5_is(hid_t file, const char *path, H5O_type_t type)
+{
+    H5L_info_t link;
+    H5O_info_t object;
+    return H5Lget_info(file, path, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD &&
+           H5Oget_info_by_name2(file, path, &object, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 && object.type == type;
 }
 
 static int corrupt(sp_error *error, const char *path, const char *name, const char *text)
@@ -108,8 +116,20 @@ static int corrupt(sp_error *error, const char *path, const char *name, const ch
     return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, path, name, "%s", text);
 }
 
-/* Held against the file before a byte is allocated for it. Words of what is wrong, or NULL. */
-static const char *layout_fault(const struct sp__h5_column *column, uint64_t file_size)
+static const char *last_part(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
+/* What is known of a dataset's layout, and held against the file before a byte is allocated for it. */
+struct layout {
+    hsize_t chunk; /* values; 0: not in chunks */
+    bool packed;
+};
+
+/* Words of what is wrong, or NULL. */
+static const char *layout_fault(const struct sp__h5_column *column, uint64_t file_size, struct layout *ret)
 {
     hid_t plist = H5Dget_create_plist(column->set);
     if (plist < 0)
@@ -121,6 +141,7 @@ static const char *layout_fault(const struct sp__h5_column *column, uint64_t fil
         fault = "keeps its values outside this file, which is not followed";
     else if (layout == H5D_CHUNKED && (H5Pget_chunk(plist, 1, &chunk) != 1 || !chunk))
         fault = "cannot be read: its chunks are damaged";
+    *ret = (struct layout){chunk, H5Pget_nfilters(plist) > 0};
     H5Pclose(plist);
     uint64_t most = file_size > UINT64_MAX / DEFLATE_MOST ? UINT64_MAX : file_size * DEFLATE_MOST;
     if (!fault && chunk > CHUNK_MOST / column->item && chunk > most / column->item)
@@ -133,15 +154,31 @@ static const char *layout_fault(const struct sp__h5_column *column, uint64_t fil
     return fault;
 }
 
-int sp__h5_column_open(struct sp__h5_column *ret, hid_t file, const char *path, const char *name, uint64_t file_size,
-                       sp_error *error)
+/* Opened anew where a packed chunk is larger than what HDF5 keeps of a dataset: it would be unpacked for every slice. */
+static hid_t open_for_chunks(hid_t set, hid_t at, const char *link, const struct layout *layout, size_t item)
 {
-    if (!sp__h5_exists(file, name))
-        return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, path, name, "%s missing", strrchr(name, '/') + 1);
-    struct sp__h5_column column = {.set = H5Dopen2(file, name, H5P_DEFAULT)};
+    size_t bytes = (size_t)layout->chunk * item;
+    if (!layout->packed || bytes <= CHUNK_KEPT)
+        return set;
+    hid_t plist = H5Pcreate(H5P_DATASET_ACCESS), again = H5I_INVALID_HID;
+    H5Dclose(set);
+    if (plist >= 0 && H5Pset_chunk_cache(plist, 1, bytes, 1) >= 0)
+        again = H5Dopen2(at, link, plist);
+    if (plist >= 0)
+        H5Pclose(plist);
+    return again;
+}
+
+int sp__h5_column_open_at(struct sp__h5_column *ret, hid_t at, const char *link, const char *path, const char *name,
+                          uint64_t file_size, sp_error *error)
+{
+    if (!sp__h5_exists(at, link))
+        return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, path, name, "%s missing", last_part(link));
+    struct sp__h5_column column = {.set = H5Dopen2(at, link, H5P_DEFAULT)};
     hid_t space = column.set >= 0 ? H5Dget_space(column.set) : H5I_INVALID_HID;
     hid_t type = column.set >= 0 ? H5Dget_type(column.set) : H5I_INVALID_HID;
     const char *fault = NULL;
+    struct layout layout = {0};
     hsize_t length = 0;
     if (space < 0 || type < 0)
         fault = "is not a dataset, or damaged";
@@ -149,21 +186,31 @@ int sp__h5_column_open(struct sp__h5_column *ret, hid_t file, const char *path, 
         fault = "does not have one dimension";
     else if ((column.item = H5Tget_size(type)) == 0)
         fault = "holds values of no size";
+    else if (column.item > STRING_BYTES)
+        fault = "holds values larger than any that a profile has";
     if (!fault) {
         column.length = length;
         column.class = H5Tget_class(type);
-        fault = layout_fault(&column, file_size);
+        fault = layout_fault(&column, file_size, &layout);
     }
     if (type >= 0)
         H5Tclose(type);
     if (space >= 0)
         H5Sclose(space);
+    if (!fault && (column.set = open_for_chunks(column.set, at, link, &layout, column.item)) < 0)
+        fault = "cannot be opened a second time";
     if (fault) {
         sp__h5_column_close(&column);
         return corrupt(error, path, name, fault);
     }
     *ret = column;
     return 0;
+}
+
+int sp__h5_column_open(struct sp__h5_column *ret, hid_t file, const char *path, const char *name, uint64_t file_size,
+                       sp_error *error)
+{
+    return sp__h5_column_open_at(ret, file, name, path, name, file_size, error);
 }
 
 void sp__h5_column_close(struct sp__h5_column *column)
@@ -272,7 +319,7 @@ int sp__h5_strings(const struct sp__h5_column *column, const char *path, const c
                    bool *ret_mended, sp_error *error)
 {
     if (column->class != H5T_STRING)
-        return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, path, name, "%s are no strings", strrchr(name, '/') + 1);
+        return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, path, name, "%s are no strings", last_part(name));
     char **strings = calloc(column->length + 1, sizeof *strings);
     /* The file's own type, so that character sets need no conversion. */
     hid_t type = H5Dget_type(column->set);

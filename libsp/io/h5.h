@@ -30,9 +30,14 @@ int sp__h5_open(hid_t *ret, struct sp__file_id *ret_id, const struct sp__file_id
                 sp_error *error);
 
 bool sp__h5_exists(hid_t file, const char *path); /* every part of the path */
+/* A hard link to an object of that type. Of the parts before the last all must exist. */
+bool sp__h5_is(hid_t file, const char *path, H5O_type_t type);
 
 int sp__h5_column_open(struct sp__h5_column *ret, hid_t file, const char *path, const char *name, uint64_t file_size,
                        sp_error *error);
+/* The same where `link` is followed from a group; `name` is what messages say. */
+int sp__h5_column_open_at(struct sp__h5_column *ret, hid_t at, const char *link, const char *path, const char *name,
+                          uint64_t file_size, sp_error *error);
 void sp__h5_column_close(struct sp__h5_column *column);
 
 /* [first, first + count) as int64; what does not fit into one is an error that names its place. */

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "../shared/spool.h"
 #include "h5_out.h"
 
 #define LABEL_ROOM 256
@@ -318,7 +320,7 @@ static void get_thread(const struct sp__h5_out *out, int column, const struct sp
         ((uint32_t *)buffer)[n] = rank->rank;
         return;
     case T_DAEMON:
-        ((int8_t *)buffer)[n] = 0;
+        ((int8_t *)buffer)[n] = thread->daemon;
         return;
     case T_NAME:
         ((const char **)buffer)[n] = thread->name;
@@ -378,6 +380,14 @@ static int put_threads(struct sp__h5_out *out, hid_t file)
 /* ---- the two steps ------------------------------------------------------------------------------------------------
  */
 
+static const char *column_name(const struct sp__h5_out *out, int column)
+{
+    static const char *const names[2][COLUMNS] = {
+        {"start_times", "end_times", "thread_ids", "call_ids", "parent_ids"},
+        {"start_deltas", "durations", "thread_ids", "call_ids", "parent_ids"}};
+    return names[out->deltas][column];
+}
+
 static int set_column_aside(struct sp__h5_out *out, hid_t group, const char *name, uint64_t *ret_offset)
 {
     hsize_t length = out->writing->calls;
@@ -395,10 +405,36 @@ static int set_column_aside(struct sp__h5_out *out, hid_t group, const char *nam
     return result;
 }
 
-static int lay_out(struct sp__h5_out *out, hid_t file, const char *const *column_names)
+/* A scratch file for the columns beside the output, where there is room for the output too. */
+static int make_scratch(struct sp__h5_out *out)
+{
+    const char *output = out->writing->output, *slash = strrchr(output, '/');
+    char folder[SP__PATH_SIZE] = ".";
+    if (slash) {
+        size_t length = slash == output ? 1 : (size_t)(slash - output);
+        if (length >= sizeof folder)
+            return sp__fail(out->writing->error, SP_ERR_SYSTEM, ENAMETOOLONG, output, NULL, "cannot be written");
+        memcpy(folder, output, length);
+        folder[length] = 0;
+    }
+    int fd = sp__unnamed_file(folder);
+    if (fd < 0)
+        return sp__fail(out->writing->error, SP_ERR_SYSTEM, -fd, output, NULL,
+                        "cannot be compressed: no scratch file can be made in %.200s", folder);
+    out->columns_fd = fd;
+    out->packed = true;
+    uint64_t at = 0;
+    for (int c = 0; c < COLUMNS; c++) {
+        out->offsets[c] = at;
+        at += out->present[c] ? 8 * out->writing->calls : 0;
+    }
+    return 0;
+}
+
+static int lay_out(struct sp__h5_out *out, hid_t file)
 {
     bool aggregate = out->writing->aggregate;
-    if (put_number(file, "scope_profiler_schema", 2) < 0 ||
+    if (put_number(file, "scope_profiler_schema", out->deltas ? 3 : 2) < 0 ||
         put_text(file, "storage_layout", aggregate ? "aggregate" : "columnar") < 0)
         return failure(out, "/");
     if (aggregate)
@@ -407,48 +443,100 @@ static int lay_out(struct sp__h5_out *out, hid_t file, const char *const *column
     if (group < 0)
         return failure(out, "/events");
     int result = 0;
-    for (int c = 0; result == 0 && c < COLUMNS; c++)
+    for (int c = 0; result == 0 && !out->packed && c < COLUMNS; c++)
         if (out->present[c])
-            result = set_column_aside(out, group, column_names[c], &out->offsets[c]);
+            result = set_column_aside(out, group, column_name(out, c), &out->offsets[c]);
     H5Gclose(group);
     return result;
 }
 
-int sp__h5_lay_out(struct sp__h5_out *out, const char *const *column_names)
+static int check_settings(const struct sp__h5_out *out)
 {
+    const sp_write_settings *settings = out->writing->settings;
+    if (settings->schema != 0 && settings->schema != 2 && settings->schema != 3)
+        return sp__fail(out->writing->error, SP_ERR_USAGE, 0, out->writing->output, NULL,
+                        "cannot be written as schema %d: profiles are written as schema 2 or 3", settings->schema);
+    if (settings->gzip < 0 || settings->gzip > 9)
+        return sp__fail(out->writing->error, SP_ERR_USAGE, 0, out->writing->output, NULL,
+                        "cannot be compressed at level %d: gzip has levels 1 to 9", settings->gzip);
+    return 0;
+}
+
+int sp__h5_lay_out(struct sp__h5_out *out)
+{
+    int result = check_settings(out);
+    if (result < 0)
+        return result;
+    out->deltas = out->writing->settings->schema == 3;
+    out->columns_fd = out->file.fd;
+    if (out->writing->settings->gzip && out->writing->calls && !out->writing->aggregate)
+        result = make_scratch(out);
+    if (result < 0)
+        return result;
     sp__h5_lock();
     hid_t access = sp__h5_access(out->file.fd, &out->failed);
     hid_t file = access < 0 ? -1 : H5Fcreate(out->file.temporary, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    int result = file < 0 ? failure(out, NULL) : lay_out(out, file, column_names);
+    result = file < 0 ? failure(out, NULL) : lay_out(out, file);
     result = close_file(out, file, access, result);
     sp__h5_unlock();
     return result;
 }
 
-static int complete(struct sp__h5_out *out, hid_t file, const char *const *column_names)
+static int forget_ids(struct sp__h5_out *out, hid_t file)
 {
-    if (out->unnumbered && out->present[CALL_IDS]) { /* unlinked before anything is added, which takes their space */
-        hid_t group = H5Gopen2(file, "events", H5P_DEFAULT);
-        herr_t gone = group < 0 ? -1 : 0;
-        for (int c = PARENT_IDS; gone >= 0 && c >= CALL_IDS; c--)
-            gone = H5Ldelete(group, column_names[c], H5P_DEFAULT);
-        H5Gclose(group);
-        if (gone < 0)
-            return failure(out, "/events");
-    }
-    int result = put_index(out, file);
-    if (result == 0 && out->present[THREAD_IDS])
-        result = put_threads(out, file);
-    return result == 0 ? put_metadata(out, file) : result;
+    out->present[CALL_IDS] = out->present[PARENT_IDS] = false;
+    if (out->packed)
+        return 0;
+    /* Unlinked before anything is added, which takes their space. */
+    hid_t group = H5Gopen2(file, "events", H5P_DEFAULT);
+    herr_t gone = group < 0 ? -1 : 0;
+    for (int c = PARENT_IDS; gone >= 0 && c >= CALL_IDS; c--)
+        gone = H5Ldelete(group, column_name(out, c), H5P_DEFAULT);
+    H5Gclose(group);
+    return gone < 0 ? failure(out, "/events") : 0;
 }
 
-int sp__h5_complete(struct sp__h5_out *out, const char *const *column_names)
+static int pack(struct sp__h5_out *out, hid_t file)
+{
+    hid_t group = H5Gopen2(file, "events", H5P_DEFAULT);
+    if (group < 0)
+        return failure(out, "/events");
+    const char *names[COLUMNS];
+    for (int c = 0; c < COLUMNS; c++)
+        names[c] = column_name(out, c);
+    int result = sp__h5_pack(out, group, names);
+    H5Gclose(group);
+    return result;
+}
+
+static int complete(struct sp__h5_out *out, hid_t file)
+{
+    int result = out->unnumbered && out->present[CALL_IDS] ? forget_ids(out, file) : 0;
+    if (result == 0 && out->packed)
+        result = pack(out, file);
+    if (result == 0)
+        result = put_index(out, file);
+    if (result == 0 && out->present[THREAD_IDS])
+        result = put_threads(out, file);
+    if (result == 0)
+        result = put_metadata(out, file);
+    return result == 0 ? sp__h5_carry(out, file) : result;
+}
+
+int sp__h5_complete(struct sp__h5_out *out)
 {
     sp__h5_lock();
     hid_t access = sp__h5_access(out->file.fd, &out->failed);
     hid_t file = access < 0 ? -1 : H5Fopen(out->file.temporary, H5F_ACC_RDWR, access);
-    int result = file < 0 ? failure(out, NULL) : complete(out, file, column_names);
+    int result = file < 0 ? failure(out, NULL) : complete(out, file);
     result = close_file(out, file, access, result);
     sp__h5_unlock();
     return result;
+}
+
+void sp__h5_finish(struct sp__h5_out *out)
+{
+    if (out->packed)
+        close(out->columns_fd);
+    out->packed = false;
 }

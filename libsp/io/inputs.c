@@ -1,13 +1,12 @@
 /* inputs.c: the list of what is to be merged, summed up or checked. */
-#include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "file_id.h"
+#include "find.h"
+#include "format.h"
 #include "inputs.h"
 #include "names.h"
 
@@ -20,19 +19,31 @@ int sp_inputs_create(sp_inputs **ret, sp_error *error)
     return 0;
 }
 
-void sp__inputs_cut(sp_inputs *inputs, size_t count)
+struct sp__mark sp__inputs_mark(const sp_inputs *inputs)
 {
-    while (inputs->count > count) {
+    return (struct sp__mark){inputs->count, inputs->taken_count, inputs->repeated_count};
+}
+
+void sp__inputs_cut(sp_inputs *inputs, struct sp__mark mark)
+{
+    while (inputs->count > mark.sources) {
         struct sp__source *source = inputs->sources[--inputs->count];
         source->destroy(source);
     }
+    while (inputs->taken_count > mark.taken)
+        free(inputs->taken[--inputs->taken_count].path);
+    while (inputs->repeated_count > mark.repeated)
+        free(inputs->repeated[--inputs->repeated_count]);
 }
 
 void sp_inputs_destroy(sp_inputs *inputs)
 {
     if (!inputs)
         return;
-    sp__inputs_cut(inputs, 0);
+    sp__inputs_cut(inputs, (struct sp__mark){0, 0, 0});
+    sp__beside_destroy(inputs->beside);
+    free(inputs->repeated);
+    free(inputs->taken);
     free(inputs->sources);
     free(inputs);
 }
@@ -54,66 +65,117 @@ int sp__inputs_append(sp_inputs *inputs, struct sp__source *source, sp_error *er
     return 0;
 }
 
-/* The content decides; the suffix only words the error of a file that is neither. */
+/* ---- what is bad, what is named twice ------------------------------------------------------------------------------
+ */
+
+void sp_inputs_on_bad(sp_inputs *inputs, void (*bad)(void *context, const sp_error *error), void *context)
+{
+    inputs->bad = bad;
+    inputs->bad_context = context;
+}
+
+size_t sp_inputs_bad(const sp_inputs *inputs)
+{
+    return inputs->bad_count;
+}
+
+bool sp__error_of_input(const sp_error *error)
+{
+    static const int ours[] = {0, ENOMEM, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE};
+    for (size_t i = 0; error->status == SP_ERR_SYSTEM && i < sizeof ours / sizeof *ours; i++)
+        if (error->system == ours[i])
+            return false;
+    return error->system != ENOMEM;
+}
+
+int sp__inputs_bad(sp_inputs *inputs, const sp_error *why, sp_error *error)
+{
+    if (inputs->bad && sp__error_of_input(why)) {
+        inputs->bad_count++;
+        inputs->bad(inputs->bad_context, why);
+        return 0;
+    }
+    if (error)
+        *error = *why;
+    return why->status;
+}
+
+static int no_memory(const char *path, sp_error *error)
+{
+    return sp__fail(error, SP_ERR_SYSTEM, ENOMEM, path, NULL, "cannot be added to the inputs");
+}
+
+static int say_again(sp_inputs *inputs, const char *path, const char *first, sp_error *error)
+{
+    char text[1024];
+    if (!strcmp(path, first))
+        snprintf(text, sizeof text, "%.900s was given more than once and is taken once", path);
+    else
+        snprintf(text, sizeof text, "%.450s is the same file as %.450s and is taken once", path, first);
+    return sp__texts_add(&inputs->repeated, &inputs->repeated_count, text) ? no_memory(path, error) : 0;
+}
+
+int sp__inputs_take(sp_inputs *inputs, const char *path, size_t before, bool *ret_again, sp_error *error)
+{
+    struct stat s;
+    *ret_again = false;
+    if (stat(path, &s))
+        return 0;
+    for (size_t i = 0; i < inputs->taken_count; i++) {
+        const struct sp__taken *other = &inputs->taken[i];
+        if (other->ino != s.st_ino || other->dev != s.st_dev)
+            continue;
+        *ret_again = i < before;
+        return *ret_again ? say_again(inputs, path, other->path, error) : 0;
+    }
+    if (inputs->taken_count == inputs->taken_room) {
+        size_t room = inputs->taken_room ? inputs->taken_room * 2 : 16;
+        struct sp__taken *more = realloc(inputs->taken, room * sizeof *more);
+        if (!more)
+            return no_memory(path, error);
+        inputs->taken = more;
+        inputs->taken_room = room;
+    }
+    struct sp__taken taken = {s.st_dev, s.st_ino, strdup(path)};
+    if (!taken.path)
+        return no_memory(path, error);
+    inputs->taken[inputs->taken_count++] = taken;
+    return 0;
+}
+
+/* ---- files and folders ---------------------------------------------------------------------------------------------
+ */
+
 static int add_file(sp_inputs *inputs, const char *path, sp_error *error)
 {
-    enum sp__kind_of_file kind;
-    size_t length = strlen(path), suffix = strlen(SP__SPOOL_SUFFIX);
-    if (length > suffix && !strcmp(path + length - suffix, SP__SPOOL_SUFFIX))
-        return sp_inputs_add_spools(inputs, &path, NULL, 1, NULL, error);
-    int status = sp__file_kind(path, &kind, error);
-    if (status)
+    bool again;
+    int status = sp__inputs_take(inputs, path, inputs->taken_count, &again, error);
+    if (status || again)
         return status;
-    suffix = strlen(SP_TRACE_SUFFIX);
-    bool trace = length >= suffix && !strcmp(path + length - suffix, SP_TRACE_SUFFIX);
-    if (kind == SP__FILE_IS_TRACE || (kind != SP__FILE_IS_HDF5 && trace))
-        return sp__open_trace(inputs, path, error);
-    if (kind == SP__FILE_IS_EMPTY)
-        return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, path, "byte 0",
-                        "empty: truncated or not HDF5, and not a trace");
-    if (kind == SP__FILE_IS_OTHER)
-        return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, path, "byte 0",
-                        "not a trace (it does not begin with " SP_MAGIC ") and not HDF5");
-    return sp__open_h5(inputs, path, -1, error);
-}
-
-static int is_rank_file(const struct dirent *entry)
-{
-    return !fnmatch("*" SP_TRACE_SUFFIX, entry->d_name, FNM_PERIOD) ||
-           !fnmatch(SP_RANK_HDF5_GLOB, entry->d_name, FNM_PERIOD);
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
+    struct sp__mark mark = sp__inputs_mark(inputs);
+    const struct sp__file_type *format;
+    sp_error why = {0};
+    status = sp__file_type_of(&format, path, &why);
+    if (!status)
+        status = format->open(inputs, path, &why);
+    if (!status)
+        status = sp__beside_annotate(inputs, mark.sources, path, &why);
+    if (!status)
+        return 0;
+    sp__inputs_cut(inputs, mark); /* a file of many ranks may have been half added */
+    return sp__inputs_bad(inputs, &why, error);
 }
 
 static int add_folder(sp_inputs *inputs, const char *path, sp_error *error)
 {
-    struct dirent **entries;
-    int count = scandir(path, &entries, is_rank_file, by_name);
-    if (count < 0)
-        return sp__fail(error, SP_ERR_SYSTEM, errno, path, NULL, "the folder cannot be listed");
-    int status = 0, added = 0;
-    for (int i = 0; i < count; i++) {
-        char *file = NULL;
-        struct stat s;
-        if (!status &&
-            asprintf(&file, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", entries[i]->d_name) < 0) {
-            file = NULL;
-            status = sp__fail(error, SP_ERR_SYSTEM, ENOMEM, path, NULL, "the folder cannot be read");
-        }
-        if (!status && !(stat(file, &s) == 0 && S_ISDIR(s.st_mode))) {
-            status = add_file(inputs, file, error);
-            added++;
-        }
-        free(file);
-        free(entries[i]);
-    }
-    free(entries);
-    if (!status && !added)
-        status = sp__fail(error, SP_ERR_NOT_FOUND, 0, path, NULL, "the folder holds no *%s and no %s", SP_TRACE_SUFFIX,
-                          SP_RANK_HDF5_GLOB);
+    char **files;
+    size_t count;
+    int status = sp__find_in_folder(&files, &count, path, error);
+    if (status)
+        return status;
+    for (size_t i = 0; !status && i < count; i++)
+        status = add_file(inputs, files[i], error);
+    sp_traces_free(files, count);
     return status;
 }
 
@@ -125,24 +187,43 @@ int sp_inputs_add_path(sp_inputs *inputs, const char *path, sp_error *error)
     if (stat(path, &s))
         return sp__fail(error, errno == ENOENT || errno == ENOTDIR ? SP_ERR_NOT_FOUND : SP_ERR_SYSTEM, errno, path,
                         NULL, "cannot be read");
-    size_t before = inputs->count;
+    struct sp__mark mark = sp__inputs_mark(inputs);
     int status = S_ISDIR(s.st_mode) ? add_folder(inputs, path, error) : add_file(inputs, path, error);
     if (status)
-        sp__inputs_cut(inputs, before);
+        sp__inputs_cut(inputs, mark);
     return status;
 }
 
-int sp_inputs_add_spools(sp_inputs *inputs, const char *const *paths, const uint64_t *ends, size_t count,
-                         const char *scratch_dir, sp_error *error)
+/* ---- spools ---------------------------------------------------------------------------------------------------------
+ */
+
+int sp__open_spools(sp_inputs *inputs, const char *const *paths, const uint64_t *ends, size_t count,
+                    const char *scratch_dir, sp_error *error)
 {
     char beside[SP__PATH_SIZE];
-    if (!count)
-        return sp__fail(error, SP_ERR_USAGE, 0, NULL, NULL, "no spool was given");
     const char *slash = strrchr(paths[0], '/');
     snprintf(beside, sizeof beside, "%.*s", slash ? (int)(slash - paths[0]) : 1, slash ? paths[0] : ".");
     const struct sp__recording_source source = {
         .spools = paths, .ends = ends, .spool_count = count, .scratch_dir = scratch_dir ? scratch_dir : beside};
     return sp__open_recording(inputs, &source, error);
+}
+
+int sp_inputs_add_spools(sp_inputs *inputs, const char *const *paths, const uint64_t *ends, size_t count,
+                         const char *scratch_dir, sp_error *error)
+{
+    if (!count)
+        return sp__fail(error, SP_ERR_USAGE, 0, NULL, NULL, "no spool was given");
+    struct sp__mark mark = sp__inputs_mark(inputs);
+    bool again;
+    int status = 0;
+    for (size_t i = 0; !status && i < count; i++)
+        status = sp__inputs_take(inputs, paths[i], 0, &again, error);
+    sp_error why = {0};
+    if (!status && (status = sp__open_spools(inputs, paths, ends, count, scratch_dir, &why)))
+        status = sp__inputs_bad(inputs, &why, error);
+    if (status)
+        sp__inputs_cut(inputs, mark);
+    return status;
 }
 
 const char *sp_inputs_session(const sp_inputs *inputs)

@@ -90,12 +90,25 @@ struct gathered {
     uint64_t dropped;
 };
 
-static const char *text_of(const struct sp__source *source, const char *name)
+/* What the profile that a part was read from says; NULL: nothing. */
+static const struct sp__attribute *said(const struct sp__source *source, const char *name)
 {
     for (size_t i = 0; i < source->attribute_count; i++)
-        if (!strcmp(source->attributes[i].name, name) && source->attributes[i].text_count == 1)
-            return source->attributes[i].texts[0];
-    return "";
+        if (!strcmp(source->attributes[i].name, name))
+            return &source->attributes[i];
+    return NULL;
+}
+
+static const char *text_of(const struct sp__source *source, const char *name)
+{
+    const struct sp__attribute *attribute = said(source, name);
+    return attribute && attribute->text_count == 1 ? attribute->texts[0] : "";
+}
+
+static int64_t clock_error(const struct sp__source *source)
+{
+    const struct sp__attribute *attribute = said(source, "sp_clock_error_ns");
+    return source->clock_error_ns < 0 && attribute && attribute->number ? attribute->value : source->clock_error_ns;
 }
 
 static struct gathered gather(struct sp__rank *const *ranks, size_t rank_count)
@@ -116,7 +129,7 @@ static struct gathered gather(struct sp__rank *const *ranks, size_t rank_count)
             all.session = all.session[0] ? all.session : part->session;
             all.timestamp = all.timestamp[0] ? all.timestamp : text_of(part, "timestamp");
             all.birth_realtime_ns = all.birth_realtime_ns >= 0 ? all.birth_realtime_ns : part->birth_realtime_ns;
-            all.clock_error_ns = part->clock_error_ns > all.clock_error_ns ? part->clock_error_ns : all.clock_error_ns;
+            all.clock_error_ns = clock_error(part) > all.clock_error_ns ? clock_error(part) : all.clock_error_ns;
             all.end_ns = part->end_mono_ns > all.end_ns ? part->end_mono_ns : all.end_ns;
             if (part->aggregate && part->birth_mono_ns >= 0 && part->birth_mono_ns < all.began_ns)
                 all.began_ns = part->birth_mono_ns;
@@ -125,9 +138,34 @@ static struct gathered gather(struct sp__rank *const *ranks, size_t rank_count)
     return all;
 }
 
+static bool another_host(const char **first, const char *host, char ret_hosts[256])
+{
+    if (host[0] && !*first)
+        *first = host;
+    if (!host[0] || !strcmp(*first, host))
+        return false;
+    snprintf(ret_hosts, 256, "%.120s and %.120s", *first, host);
+    return true;
+}
+
+/* A profile that was merged has the hosts and the clocks of all that went into it. */
+static bool apart_already(const struct sp__source *part, const char **first, char ret_hosts[256])
+{
+    const struct sp__attribute *hosts = said(part, "sp_hosts");
+    if (another_host(first, part->hostname, ret_hosts))
+        return true;
+    for (size_t i = 0; hosts && i < hosts->text_count; i++)
+        if (another_host(first, hosts->texts[i], ret_hosts))
+            return true;
+    if (strncmp(text_of(part, "sp_clock_alignment"), "none", 4) != 0)
+        return false;
+    snprintf(ret_hosts, 256, "the ranks of %.200s", part->path);
+    return true;
+}
+
 bool sp__one_clock(struct sp__rank *const *ranks, size_t rank_count, char ret_hosts[256])
 {
-    const struct sp__source *first = NULL;
+    const char *first = NULL;
     int64_t least = INT64_MAX, most = INT64_MIN;
     for (size_t r = 0; r < rank_count; r++)
         for (size_t p = 0; p < ranks[r]->part_count; p++) {
@@ -137,32 +175,42 @@ bool sp__one_clock(struct sp__rank *const *ranks, size_t rank_count, char ret_ho
                 least = apart < least ? apart : least;
                 most = apart > most ? apart : most;
             }
-            if (!part->hostname[0])
-                continue;
-            if (!first) {
-                first = part;
-            } else if (strcmp(first->hostname, part->hostname) != 0) {
-                snprintf(ret_hosts, 256, "%.120s and %.120s", first->hostname, part->hostname);
+            if (apart_already(part, &first, ret_hosts))
                 return false;
-            }
         }
     if (most > least && most - least > same_boot_ns) {
-        snprintf(ret_hosts, 256, "different boots of %.120s", first ? first->hostname : "a machine");
+        snprintf(ret_hosts, 256, "different boots of %.120s", first ? first : "a machine");
         return false;
     }
     return true;
 }
 
+/* How the clocks of the one profile that all ranks are from were aligned; "" unknown, or there are more inputs. */
+static const char *alignment_of_one_input(struct sp__rank *const *ranks, size_t rank_count)
+{
+    const char *path = NULL, *text = "";
+    for (size_t r = 0; r < rank_count; r++)
+        for (size_t p = 0; p < ranks[r]->part_count; p++) {
+            const struct sp__source *part = ranks[r]->parts[p];
+            if (path && strcmp(path, part->path) != 0)
+                return "";
+            path = part->path;
+            text = text[0] ? text : text_of(part, "sp_clock_alignment");
+        }
+    return text;
+}
+
 static int add_clock(struct sp__metadata *metadata, struct sp__rank *const *ranks, size_t rank_count, int64_t error_ns)
 {
     char text[512], hosts[256];
+    const char *kept = alignment_of_one_input(ranks, rank_count);
     if (!sp__one_clock(ranks, rank_count, hosts))
         snprintf(text, sizeof text, "none: %s keep clocks of their own", hosts);
     else if (error_ns >= 0)
         snprintf(text, sizeof text, "same clock: one node, error at most %lld ns", (long long)error_ns);
     else
         snprintf(text, sizeof text, "same clock: one node");
-    int result = add_text(metadata, "sp_clock_alignment", text);
+    int result = add_text(metadata, "sp_clock_alignment", kept[0] ? kept : text);
     return result < 0 || error_ns < 0 ? result : add_number(metadata, "sp_clock_error_ns", error_ns);
 }
 
@@ -191,14 +239,22 @@ static int add_hostname(struct sp__metadata *metadata, const char *known)
     return add_text(metadata, "hostname", known[0] ? known : own);
 }
 
+static int name_hosts(struct sp__name_set *hosts, const struct sp__source *part)
+{
+    const struct sp__attribute *more = said(part, "sp_hosts");
+    int64_t number = part->hostname[0] ? sp__name_set_add(hosts, part->hostname) : 0;
+    for (size_t i = 0; number >= 0 && more && i < more->text_count; i++)
+        number = more->texts[i][0] ? sp__name_set_add(hosts, more->texts[i]) : 0;
+    return number < 0 ? -ENOMEM : 0;
+}
+
 static int add_hosts(struct sp__metadata *metadata, struct sp__rank *const *ranks, size_t rank_count)
 {
     struct sp__name_set hosts = {0};
     int result = 0;
     for (size_t r = 0; result == 0 && r < rank_count; r++)
-        for (size_t p = 0; p < ranks[r]->part_count; p++)
-            if (ranks[r]->parts[p]->hostname[0] && sp__name_set_add(&hosts, ranks[r]->parts[p]->hostname) < 0)
-                result = -ENOMEM;
+        for (size_t p = 0; result == 0 && p < ranks[r]->part_count; p++)
+            result = name_hosts(&hosts, ranks[r]->parts[p]);
     if (result == 0 && hosts.count > 1)
         result = add_list(metadata, "sp_hosts");
     for (size_t i = 0; result == 0 && hosts.count > 1 && i < hosts.count; i++) {

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-__extension__ typedef unsigned __int128 key_type;
-
 enum {
     LEAST_ROOM = 16,
     MOST_ROOM = 16384, /* calls a row and turn: small enough to stay in a cache, 128 KiB a column and write */
@@ -17,26 +15,33 @@ enum {
 };
 
 #define FOR_EACH_CALL static inline __attribute__((always_inline))
-static const key_type no_key = ~(key_type)0;
 
 struct frame {
     int64_t end;
     int64_t id;
-    size_t row;
+    struct row *row;
 };
 
+/* A stack; at its bottom, which never ends, stands the parent of calls without one. */
 struct lane {
-    struct frame *frames;
-    size_t depth, room;
+    struct frame *frames; /* NULL: only the bottom */
+    struct frame *top, *limit;
     int64_t next; /* further lane of the same thread, as a position; -1 none */
 };
 
 struct row {
-    struct sp__calls calls; /* the row's part of the arena */
-    size_t pos, have, room;
+    struct sp__calls calls; /* the row's part of the buffers */
+    size_t pos, have, room; /* the next call, of how many; 0 at the row's end */
     uint64_t emitted;
-    int64_t exclusive;
+    uint64_t inside; /* time of the calls that its calls hold directly */
     struct sp__cursor *cursor;
+};
+
+/* The rows by their next calls, [0] the winner: few in order, many in a tree of comparisons. When a row's next call
+ * starts stands apart from the row, since what is moved as one and was stored as two would have to wait. */
+struct turns {
+    int64_t *starts; /* INT64_MAX at a row's end */
+    struct row **rows;
 };
 
 struct nest {
@@ -46,22 +51,16 @@ struct nest {
     sp_error *error;
     struct row *rows;
     size_t row_count;
-    key_type *keys;     /* of each row's next call; no_key at its end */
-    size_t *losers;     /* of many rows: a tree of comparisons, [0] the winner */
+    struct turns turns;
+    struct frame bottom;
     struct lane *lanes; /* [0] calls of unknown lanes, [1 + position] */
     size_t lane_count, lane_room;
-    int64_t *arena;
+    struct sp__nest_space own, *space; /* where the buffers are */
     bool threaded, stored, whole;
-    struct sp__calls base; /* the whole arena's columns */
+    struct sp__calls base; /* the columns of all rows */
 };
 
-/* Ascending by start, then descending by end. */
-FOR_EACH_CALL key_type key_of(int64_t start, int64_t end)
-{
-    return (key_type)((uint64_t)start ^ (uint64_t)1 << 63) << 64 | (uint64_t)~end;
-}
-
-static int no_memory(struct nest *nest)
+static int no_memory(const struct nest *nest)
 {
     const char *path = nest->rank->parts[0]->path;
     return sp__fail(nest->error, SP_ERR_SYSTEM, ENOMEM, path, NULL, "its calls cannot be nested");
@@ -88,96 +87,134 @@ static int emit(struct nest *nest, uint64_t first, size_t count, const struct sp
 }
 
 /* Hands on what the row's buffer held and fills it again. */
-static int refill(struct nest *nest, size_t r)
+static int refill(struct nest *nest, struct row *row)
 {
-    struct row *row = &nest->rows[r];
+    const struct sp__rank_row *of = &nest->rank->rows[row - nest->rows];
     int result = 0;
     if (!nest->whole)
-        result = emit(nest, nest->rank->rows[r].first + row->emitted, row->have, &row->calls);
+        result = emit(nest, of->first + row->emitted, row->have, &row->calls);
     row->emitted += row->have;
     row->pos = row->have = 0;
-    if (result == 0 && row->emitted < nest->rank->rows[r].calls)
+    if (result == 0 && row->emitted < of->calls)
         result = sp__cursor_fill(row->cursor, &row->calls, row->room, &row->have, nest->error);
-    if (result < 0)
-        return result;
-    nest->keys[r] = row->have ? key_of(row->calls.start[0], row->calls.end[0]) : no_key;
-    return 0;
+    return result;
 }
 
 /* ---- which row is next --------------------------------------------------------------------------------------------
- */
+ * By start, then by descending end, then as the rows stand. */
+
+static int64_t next_start(const struct row *row)
+{
+    return row->have ? row->calls.start[row->pos] : INT64_MAX;
+}
+
+/* Of two rows whose next calls start together; rows at their ends come last. */
+static bool wins_tie(const struct row *a, const struct row *b)
+{
+    if (!a->have || !b->have)
+        return a->have || (!b->have && a < b);
+    int64_t x = a->calls.end[a->pos], y = b->calls.end[b->pos];
+    return x != y ? x > y : a < b;
+}
+
+/* Few rows: all of them in order. The winner has moved on by a call: it goes to where it belongs now. Most programs
+ * repeat themselves, so that the processor knows beforehand how far that is. */
+FOR_EACH_CALL void reorder(int64_t *starts, struct row **rows)
+{
+    const int64_t start = starts[0];
+    struct row *const row = rows[0];
+    size_t at = 0;
+    for (int64_t next; (next = starts[at + 1]) <= start; at++) {
+        struct row *other = rows[at + 1];
+        if (next == start && !wins_tie(other, row))
+            break;
+        starts[at] = next;
+        rows[at] = other;
+    }
+    starts[at] = start;
+    rows[at] = row;
+}
+
+static void put_in_order(struct nest *nest)
+{
+    for (size_t n = nest->row_count + 1; n--;) { /* with one that is at its end, behind all */
+        nest->turns.rows[n] = &nest->rows[n];
+        nest->turns.starts[n] = next_start(&nest->rows[n]);
+        if (n < nest->row_count)
+            reorder(&nest->turns.starts[n], &nest->turns.rows[n]);
+    }
+}
 
 static int plant(struct nest *nest)
 {
     size_t count = nest->row_count;
-    size_t *winner = malloc(2 * count * sizeof *winner);
-    nest->losers = malloc((count + 1) * sizeof *nest->losers);
-    if (!winner || !nest->losers) {
-        free(winner);
+    struct row **winner = calloc(2 * count, sizeof(struct row *));
+    if (!winner)
         return no_memory(nest);
-    }
     for (size_t r = 0; r < count; r++)
-        winner[count + r] = r;
-    for (size_t node = count - 1; node; node--) {
-        size_t a = winner[2 * node], b = winner[2 * node + 1];
-        bool second = nest->keys[b] < nest->keys[a] || (nest->keys[b] == nest->keys[a] && b < a);
-        winner[node] = second ? b : a;
-        nest->losers[node] = second ? a : b;
+        winner[count + r] = &nest->rows[r];
+    for (size_t node = count; node--;) {
+        struct row *loser = winner[1]; /* [0]: the winner of all */
+        if (node) {
+            struct row *a = winner[2 * node], *b = winner[2 * node + 1];
+            int64_t x = next_start(a), y = next_start(b);
+            bool second = y < x || (y == x && wins_tie(b, a));
+            winner[node] = second ? b : a;
+            loser = second ? a : b;
+        }
+        nest->turns.rows[node] = loser;
+        nest->turns.starts[node] = next_start(loser);
     }
-    nest->losers[0] = winner[1];
     free(winner);
     return 0;
 }
 
-/* The winner's key has changed: plays its way up again. */
-FOR_EACH_CALL size_t replay(const struct nest *nest, size_t winner)
+/* Many rows: the winner has moved on by a call and plays its way up again. */
+FOR_EACH_CALL void replay(int64_t *starts, struct row **losers, const struct row *rows, size_t count)
 {
-    size_t *losers = nest->losers;
-    const key_type *keys = nest->keys;
-    for (size_t node = (nest->row_count + winner) / 2; node; node /= 2) {
-        size_t other = losers[node];
-        bool loses = keys[other] < keys[winner] || (keys[other] == keys[winner] && other < winner);
+    int64_t start = starts[0];
+    struct row *winner = losers[0];
+    for (size_t node = (count + (size_t)(winner - rows)) / 2; node; node /= 2) {
+        const int64_t other_start = starts[node];
+        struct row *const other = losers[node];
+        bool loses = other_start < start;
+        if (other_start == start)
+            loses = wins_tie(other, winner);
+        starts[node] = loses ? start : other_start;
         losers[node] = loses ? winner : other;
+        start = loses ? other_start : start;
         winner = loses ? other : winner;
     }
+    starts[0] = start;
     losers[0] = winner;
-    return winner;
-}
-
-FOR_EACH_CALL size_t scan(const key_type *keys, size_t count)
-{
-    key_type least = keys[0];
-    size_t row = 0;
-    for (size_t r = 1; r < count; r++) {
-        bool less = keys[r] < least;
-        least = less ? keys[r] : least;
-        row = less ? r : row;
-    }
-    return row;
 }
 
 /* ---- lanes --------------------------------------------------------------------------------------------------------
  */
 
-FOR_EACH_CALL void pop_ended(struct lane *lane, int64_t start, int64_t end)
+/* Lanes begin on the one bottom that all share, until something is put on it. */
+static struct lane empty_lane(struct nest *nest)
 {
-    while (lane->depth) {
-        int64_t top = lane->frames[lane->depth - 1].end;
-        if (top > start || (top == start && start == end))
-            break;
-        lane->depth--;
-    }
+    return (struct lane){.top = &nest->bottom, .limit = &nest->bottom, .next = -1};
 }
 
-static int deepen(struct lane *lane)
+static int deepen(const struct nest *nest, struct lane *lane)
 {
-    size_t room = lane->room ? lane->room * 2 : 64;
+    size_t depth = lane->frames ? (size_t)(lane->top - lane->frames) : 0, room = depth ? 2 * (depth + 1) : 16;
     struct frame *frames = realloc(lane->frames, room * sizeof *frames);
     if (!frames)
-        return -ENOMEM;
-    lane->frames = frames;
-    lane->room = room;
+        return no_memory(nest);
+    frames[0] = nest->bottom;
+    *lane = (struct lane){.frames = frames, .top = frames + depth, .limit = frames + room - 1, .next = lane->next};
     return 0;
+}
+
+/* The innermost call that holds whatever starts at `start`; the bottom never ends. */
+FOR_EACH_CALL struct frame *pop_ended(struct frame *top, int64_t start, int64_t end)
+{
+    while (top->end <= start && !(top->end == start && start == end))
+        top--;
+    return top;
 }
 
 /* A lane of the thread, other than its first, where the call crosses no end. NULL: the lane is unknown, or there are
@@ -203,15 +240,15 @@ static struct lane *further_lane(struct nest *nest, int64_t *position, int64_t s
             if (added < 0)
                 return NULL;
             nest->lanes[*position + 1].next = added;
-            nest->lanes[nest->lane_count++] = (struct lane){.next = -1};
+            nest->lanes[nest->lane_count++] = empty_lane(nest);
             nest->result.lanes++;
             *position = added;
             return &nest->lanes[added + 1];
         }
         *position = lane->next;
         lane = &nest->lanes[*position + 1];
-        pop_ended(lane, start, end);
-        if (!lane->depth || lane->frames[lane->depth - 1].end >= end)
+        lane->top = pop_ended(lane->top, start, end);
+        if (lane->top->end >= end)
             return lane;
     }
 }
@@ -219,53 +256,75 @@ static struct lane *further_lane(struct nest *nest, int64_t *position, int64_t s
 /* ---- the pass -----------------------------------------------------------------------------------------------------
  */
 
-FOR_EACH_CALL int walk(struct nest *nest, const bool threaded, const bool number, const bool many)
+/* Calls that are not nested any more, since nothing would follow from it. */
+static int hand_on_the_rest(struct nest *nest, bool number)
 {
-    struct row *rows = nest->rows;
-    key_type *keys = nest->keys;
-    const size_t row_count = nest->row_count;
-    int64_t id = 0;
-    size_t r = many ? nest->losers[0] : scan(keys, row_count);
-    while (keys[r] != no_key) {
-        struct row *row = &rows[r];
-        size_t pos = row->pos;
-        int64_t start = row->calls.start[pos], end = row->calls.end[pos];
-        int64_t position = threaded ? row->calls.thread[pos] : -1;
-        struct lane *lane = &nest->lanes[position + 1];
-        pop_ended(lane, start, end);
-        if (lane->depth && lane->frames[lane->depth - 1].end < end) {
-            struct lane *other = further_lane(nest, &position, start, end);
-            if (!other && !nest->result.overlap)
-                return no_memory(nest);
-            lane = other ? other : lane;
-            if (threaded && other)
-                row->calls.thread[pos] = position;
-        }
-        if (lane->depth == lane->room && deepen(lane) < 0)
-            return no_memory(nest);
-        struct frame *top = &lane->frames[lane->depth];
-        int64_t duration = end - start, parent = -1;
-        row->exclusive += duration;
-        if (lane->depth) {
-            parent = top[-1].id;
-            rows[top[-1].row].exclusive -= duration;
-        }
-        *top = (struct frame){.end = end, .id = id, .row = r};
-        lane->depth++;
-        if (number) {
-            row->calls.call[pos] = id;
-            row->calls.parent[pos] = parent;
-        }
-        id++;
-        row->pos = ++pos;
-        if (pos < row->have) {
-            keys[r] = key_of(row->calls.start[pos], row->calls.end[pos]);
-        } else {
-            int result = refill(nest, r);
+    for (struct row *row = nest->rows; row < nest->rows + nest->row_count; row++)
+        while (row->have) {
+            for (size_t i = row->pos; number && i < row->have; i++)
+                row->calls.call[i] = row->calls.parent[i] = -1;
+            int result = refill(nest, row);
             if (result < 0)
                 return result;
         }
-        r = many ? replay(nest, r) : scan(keys, row_count);
+    return 0;
+}
+
+FOR_EACH_CALL int walk(struct nest *nest, const bool threaded, const bool number, const bool many)
+{
+    int64_t *const starts = nest->turns.starts;
+    struct row **const turns = nest->turns.rows;
+    struct lane *lane = &nest->lanes[0];
+    struct frame *top = lane->top;
+    int64_t id = 0;
+    while (turns[0]->have) {
+        struct row *const row = turns[0];
+        const size_t pos = row->pos;
+        const int64_t start = starts[0], end = row->calls.end[pos];
+        int64_t position = threaded ? row->calls.thread[pos] : -1;
+        if (threaded) {
+            lane = &nest->lanes[position + 1];
+            top = lane->top;
+        }
+        top = pop_ended(top, start, end);
+        if (top->end < end) {
+            lane->top = top;
+            struct lane *other = further_lane(nest, &position, start, end);
+            if (!other && !nest->result.overlap)
+                return no_memory(nest);
+            if (!other && !threaded)
+                return hand_on_the_rest(nest, number);
+            if (other) {
+                lane = other;
+                row->calls.thread[pos] = position;
+            }
+            top = lane->top;
+        }
+        top->row->inside += (uint64_t)end - (uint64_t)start;
+        if (number) {
+            row->calls.call[pos] = id;
+            row->calls.parent[pos] = top->id;
+        }
+        if (top == lane->limit) {
+            lane->top = top;
+            int result = deepen(nest, lane);
+            if (result < 0)
+                return result;
+            top = lane->top;
+        }
+        *++top = (struct frame){.end = end, .id = id++, .row = row};
+        if (threaded)
+            lane->top = top;
+        if ((row->pos = pos + 1) == row->have) {
+            int result = refill(nest, row);
+            if (result < 0)
+                return result;
+        }
+        starts[0] = next_start(row);
+        if (many)
+            replay(starts, turns, nest->rows, nest->row_count);
+        else
+            reorder(starts, turns);
     }
     return 0;
 }
@@ -273,11 +332,13 @@ FOR_EACH_CALL int walk(struct nest *nest, const bool threaded, const bool number
 static int walk_as_wanted(struct nest *nest, bool number)
 {
     bool many = nest->row_count > FEW_ROWS;
-    if (many) {
-        int result = plant(nest);
-        if (result < 0)
-            return result;
-    }
+    int result = 0;
+    if (many)
+        result = plant(nest);
+    else
+        put_in_order(nest);
+    if (result < 0)
+        return result;
     if (nest->threaded && number)
         return many ? walk(nest, true, true, true) : walk(nest, true, true, false);
     if (nest->threaded)
@@ -316,14 +377,23 @@ static uint64_t share_out(struct nest *nest, size_t columns)
     return sum;
 }
 
+static int64_t *make_space(struct sp__nest_space *space, size_t room)
+{
+    if (space->room < room) {
+        free(space->memory);
+        space->memory = malloc(room * sizeof *space->memory);
+        space->room = space->memory ? room : 0;
+    }
+    return space->memory;
+}
+
 static int make_buffers(struct nest *nest, bool number)
 {
     size_t columns = 2 + (nest->threaded ? 1U : 0U) + (number || nest->stored ? 2U : 0U);
     size_t room = (size_t)share_out(nest, columns);
-    nest->arena = malloc((room * columns + 1) * sizeof *nest->arena);
-    if (!nest->arena)
+    int64_t *at = make_space(nest->space, room * columns + 1);
+    if (!at)
         return no_memory(nest);
-    int64_t *at = nest->arena;
     nest->base = (struct sp__calls){.start = at, .end = at + room};
     at += 2 * room;
     if (nest->threaded) {
@@ -344,7 +414,7 @@ static int make_buffers(struct nest *nest, bool number)
             return result;
     }
     for (size_t r = 0; r < nest->row_count; r++) {
-        int result = refill(nest, r);
+        int result = refill(nest, &nest->rows[r]);
         if (result < 0)
             return result;
     }
@@ -358,11 +428,13 @@ static int make_lanes(struct nest *nest)
     nest->lane_room = nest->lane_count + 4;
     nest->lanes = calloc(nest->lane_room, sizeof *nest->lanes);
     nest->rows = calloc(nest->row_count + 1, sizeof *nest->rows);
-    nest->keys = calloc(nest->row_count + 1, sizeof *nest->keys);
-    if (!nest->lanes || !nest->rows || !nest->keys)
+    nest->turns.starts = calloc(nest->row_count + 1, sizeof *nest->turns.starts);
+    nest->turns.rows = calloc(nest->row_count + 1, sizeof(struct row *));
+    if (!nest->lanes || !nest->rows || !nest->turns.starts || !nest->turns.rows)
         return no_memory(nest);
+    nest->bottom = (struct frame){.end = INT64_MAX, .id = -1, .row = &nest->rows[nest->row_count]};
     for (size_t i = 0; i < nest->lane_count; i++)
-        nest->lanes[i].next = -1;
+        nest->lanes[i] = empty_lane(nest);
     return 0;
 }
 
@@ -373,10 +445,10 @@ static void finish(struct nest *nest)
     for (size_t i = 0; nest->lanes && i < nest->lane_count; i++)
         free(nest->lanes[i].frames);
     free(nest->rows);
-    free(nest->keys);
-    free(nest->losers);
+    free(nest->turns.starts);
+    free(nest->turns.rows);
     free(nest->lanes);
-    free(nest->arena);
+    free(nest->own.memory);
 }
 
 int sp__nest(struct sp__rank *rank, const struct sp__nest_settings *settings, struct sp__nest_result *ret,
@@ -390,6 +462,7 @@ int sp__nest(struct sp__rank *rank, const struct sp__nest_settings *settings, st
                         .stored = settings->keep && rank->ids,
                         .result = {.start = INT64_MAX, .end = INT64_MIN}};
     bool number = settings->number && !nest.stored;
+    nest.space = settings->space ? settings->space : &nest.own;
     int result = make_lanes(&nest);
     if (result == 0 && nest.row_count)
         result = make_buffers(&nest, number);
@@ -399,7 +472,7 @@ int sp__nest(struct sp__rank *rank, const struct sp__nest_settings *settings, st
         result = emit(&nest, 0, (size_t)rank->calls, &nest.base);
     for (size_t r = 0; result == 0 && r < nest.row_count; r++) {
         struct sp__rank_row *row = &rank->rows[r];
-        row->exclusive = nest.result.overlap ? -1 : nest.rows[r].exclusive;
+        row->exclusive = nest.result.overlap ? -1 : (int64_t)((uint64_t)row->summary.total - nest.rows[r].inside);
         nest.result.start =
             row->summary.start_minimum < nest.result.start ? row->summary.start_minimum : nest.result.start;
         nest.result.end = row->summary.end_maximum > nest.result.end ? row->summary.end_maximum : nest.result.end;

@@ -9,12 +9,19 @@
  */
 typedef int sp__nest_emit(void *context, uint64_t first, size_t count, const struct sp__calls *calls, sp_error *error);
 
+/* Memory that one pass leaves to the next, so that pages are not given back and asked for again. Zeroed at first. */
+struct sp__nest_space {
+    int64_t *memory;
+    size_t room;
+};
+
 struct sp__nest_settings {
     size_t budget;       /* bytes of buffers, over all rows; each gets room for 16 calls whatever this says */
     bool number;         /* give call and parent ids */
     bool keep;           /* where the rank stores ids, those instead */
     sp__nest_emit *emit; /* NULL: only the totals are wanted */
     void *context;
+    struct sp__nest_space *space; /* the caller's to free; NULL: buffers are made and freed in the pass */
 };
 
 struct sp__nest_result {

@@ -134,3 +134,36 @@ void sp__note_destroy(struct sp__note *note)
     free_texts(note->open_calls, note->open_call_count);
     free(note);
 }
+
+static bool replace_texts(char ***list, size_t *count, char *const *texts, size_t text_count, bool keep)
+{
+    while (!keep && *count)
+        free((*list)[--*count]);
+    for (size_t i = 0; i < text_count; i++)
+        if (sp__texts_add(list, count, texts[i]))
+            return false;
+    return true;
+}
+
+int sp__note_annotate(struct sp__source *source, const struct sp__note *note, bool again, sp_error *error)
+{
+    if (!again) {
+        source->dropped = source->lost = 0;
+        snprintf(source->session, sizeof source->session, "%s", note->session);
+        snprintf(source->hostname, sizeof source->hostname, "%s", note->hostname);
+        snprintf(source->language, sizeof source->language, "%s", note->language);
+        snprintf(source->incarnation, sizeof source->incarnation, "%s", note->incarnation);
+        source->clock_error_ns = note->clock_error_ns;
+        source->birth_mono_ns = note->birth_mono_ns;
+        source->birth_realtime_ns = note->birth_realtime_ns;
+        source->nested_alone = !source->lanes && note->threads <= 1;
+        source->recorded = source->lanes || source->nested_alone;
+    }
+    source->end_mono_ns = note->end_mono_ns;
+    source->dropped += note->dropped + note->lost_no_lane;
+    source->lost += note->gaps;
+    if (replace_texts(&source->open_calls, &source->open_call_count, note->open_calls, note->open_call_count, again) &&
+        replace_texts(&source->deaths, &source->death_count, note->deaths, note->death_count, again))
+        return 0;
+    return sp__fail(error, SP_ERR_SYSTEM, ENOMEM, source->path, NULL, "cannot be read");
+}

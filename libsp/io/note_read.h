@@ -30,4 +30,8 @@ struct sp__note {
 int sp__note_read(struct sp__note **ret, const char *path, sp_error *error);
 void sp__note_destroy(struct sp__note *note);
 
+/* Tells the source of a published file what the note knows of it and the file has no place for; `again` where another
+ * life's note spoke of the same source before. 0 or SP_ERR_SYSTEM. */
+int sp__note_annotate(struct sp__source *source, const struct sp__note *note, bool again, sp_error *error);
+
 #endif

@@ -69,7 +69,7 @@ static int claims(struct sp__source *const *parts, size_t count, sp_error *error
     for (size_t i = 1; i < count; i++)
         for (size_t k = 0; k < i; k++) {
             const struct sp__source *a = parts[k], *b = parts[i];
-            if (!a->session[0] || strcmp(a->session, b->session) != 0)
+            if (!a->session[0] || strcmp(a->session, b->session) != 0 || !a->incarnation[0] || !b->incarnation[0])
                 return sp__fail(error, SP_ERR_TRACE_FORMAT, 0, b->path, NULL,
                                 "holds rank %u, and so does %s: give only one of them", (unsigned)b->rank, a->path);
             if (!strcmp(a->incarnation, b->incarnation))

@@ -29,13 +29,16 @@ struct merged {
 
 struct adding {
     sp_inputs *inputs;
-    size_t before; /* sources that were there already */
+    struct sp__mark before; /* what was there already */
     const sp_session_settings *settings;
     const char *scratch_dir;
     struct merged *merged;
     size_t merged_count;
-    char **skipped; /* sentences about lives that could not be read */
+    char **skipped; /* sentences about lives that could not be read, where nobody else is told of them */
     size_t skipped_count;
+    sp_error *bad; /* else these: told of when the look turns out to be the last */
+    size_t bad_count;
+    bool last_look;
     sp_error *error;
 };
 
@@ -155,45 +158,6 @@ static int settled_look(const struct adding *a, struct sp__catalog *ret, const c
 /* ---- one life -------------------------------------------------------------------------------------------------------
  */
 
-static bool join_texts(char ***list, size_t *count, char *const *more, size_t more_count)
-{
-    for (size_t i = 0; i < more_count; i++)
-        if (sp__texts_add(list, count, more[i]))
-            return false;
-    return true;
-}
-
-static void drop_texts(char **list, size_t *count)
-{
-    while (*count)
-        free(list[--*count]);
-}
-
-/* What the note knows better than the file; `again` where another life's note spoke of the same source before. */
-static int annotate(const struct adding *a, struct sp__source *source, const struct sp__note *note, bool again)
-{
-    if (!again) {
-        drop_texts(source->open_calls, &source->open_call_count);
-        drop_texts(source->deaths, &source->death_count);
-        source->dropped = source->lost = 0;
-        snprintf(source->session, sizeof source->session, "%s", note->session);
-        snprintf(source->hostname, sizeof source->hostname, "%s", note->hostname);
-        snprintf(source->language, sizeof source->language, "%s", note->language);
-        snprintf(source->incarnation, sizeof source->incarnation, "%s", note->incarnation);
-        source->clock_error_ns = note->clock_error_ns;
-        source->birth_mono_ns = note->birth_mono_ns;
-        source->birth_realtime_ns = note->birth_realtime_ns;
-        source->nested_alone = !source->lanes && note->threads <= 1;
-    }
-    source->end_mono_ns = note->end_mono_ns;
-    source->dropped += note->dropped + note->lost_no_lane;
-    source->lost += note->gaps;
-    if (join_texts(&source->open_calls, &source->open_call_count, note->open_calls, note->open_call_count) &&
-        join_texts(&source->deaths, &source->death_count, note->deaths, note->death_count))
-        return 0;
-    return sp__fail(a->error, SP_ERR_SYSTEM, ENOMEM, source->path, NULL, "cannot be read");
-}
-
 static int open_merged(struct adding *a, const char *path, struct merged **ret)
 {
     for (size_t i = 0; i < a->merged_count; i++) {
@@ -241,57 +205,93 @@ static int add_published(struct adding *a, const struct sp__life *life)
                         " of session %s was published there, and its spool is gone: put the file back, or "
                         "remove the note %s%s from the session's folder to go on without it",
                         note->rank, note->session, life->stem, SP__NOTE_SUFFIX);
+    bool again;
+    int status = sp__inputs_take(a->inputs, note->file, a->before.taken, &again, a->error);
+    if (status || again)
+        return status;
     if (!strcmp(note->format, "spt")) {
-        int status = sp__open_trace(a->inputs, note->file, a->error);
-        return status ? status : annotate(a, a->inputs->sources[a->inputs->count - 1], note, false);
+        status = sp__open_trace(a->inputs, note->file, a->error);
+        return status ? status : sp__note_annotate(a->inputs->sources[a->inputs->count - 1], note, false, a->error);
     }
-    for (size_t i = a->before; i < a->inputs->count; i++) {
+    for (size_t i = a->before.sources; i < a->inputs->count; i++) {
         struct sp__source *source = a->inputs->sources[i];
         if (source->rank == note->rank && !strcmp(source->path, note->file))
-            return annotate(a, source, note, true);
+            return sp__note_annotate(source, note, true, a->error);
     }
     struct merged *merged = NULL;
-    int status = open_merged(a, note->file, &merged);
+    status = open_merged(a, note->file, &merged);
     if (!status)
         status = take_rank(a, merged, note->rank);
-    return status ? status : annotate(a, a->inputs->sources[a->inputs->count - 1], note, false);
+    return status ? status : sp__note_annotate(a->inputs->sources[a->inputs->count - 1], note, false, a->error);
 }
 
+/* What a->error says, once a file. */
+static int remember(struct adding *a)
+{
+    for (size_t i = 0; i < a->bad_count; i++)
+        if (!strcmp(a->bad[i].file, a->error->file))
+            return 0;
+    sp_error *more = realloc(a->bad, (a->bad_count + 1) * sizeof *more);
+    if (!more)
+        return sp__fail(a->error, SP_ERR_SYSTEM, ENOMEM, NULL, NULL, "the session cannot be read");
+    a->bad = more;
+    a->bad[a->bad_count++] = *a->error;
+    return 0;
+}
+
+/* Nothing can be made of what a life left. */
 static int skip(struct adding *a, const struct sp__life *life, const char *text)
 {
     char sentence[512];
-    snprintf(sentence, sizeof sentence, "rank %" PRId32 " (%.100s) is left out: %.300s", life->rank,
-             *life->stem == '?' ? life->segment : life->stem, text);
+    const char *name = *life->stem == '?' ? life->segment : life->stem;
+    if (a->inputs->bad) {
+        sp__fail(a->error, SP_ERR_CORRUPT_PROFILE, 0, name, NULL, "rank %" PRId32 " cannot be read: %.700s", life->rank,
+                 text);
+        return remember(a);
+    }
+    snprintf(sentence, sizeof sentence, "rank %" PRId32 " (%.100s) is left out: %.300s", life->rank, name, text);
     return sp__texts_add(&a->skipped, &a->skipped_count, sentence)
                ? sp__fail(a->error, SP_ERR_SYSTEM, ENOMEM, NULL, NULL, "the session cannot be read")
                : 0;
 }
 
+static int add_recording(struct adding *a, const struct sp__life *life, bool live)
+{
+    const struct sp__recording_source from = {.spools = (const char *const *)life->spools,
+                                              .spool_count = life->spool_count,
+                                              .live = live ? life->segment : NULL,
+                                              .scratch_dir = a->scratch_dir};
+    if (!life->spool_bytes && !live)
+        return 0; /* made, and nothing written before the end */
+    bool again = false;
+    int status = 0;
+    for (size_t i = 0; !status && i < life->spool_count; i++)
+        status = sp__inputs_take(a->inputs, life->spools[i], a->before.taken, &again, a->error);
+    if (!status && again && !live)
+        return 0;
+    if (!status)
+        status = sp__open_recording(a->inputs, &from, a->error);
+    if (status != SP_ERR_CORRUPT_PROFILE)
+        return status;
+    const sp_error why = *a->error;
+    return skip(a, life, why.text);
+}
+
 static int add_life(struct adding *a, const struct sp__life *life)
 {
+    bool live = a->settings->live && *life->segment && life->state && life->state != SP__DISCARDED;
+    int status = 0;
     if (!wanted(a, life))
         return 0;
-    bool live = a->settings->live && *life->segment && life->state && life->state != SP__DISCARDED;
-    if (life->spool_count || (live && !life->note)) {
-        const struct sp__recording_source from = {.spools = (const char *const *)life->spools,
-                                                  .spool_count = life->spool_count,
-                                                  .live = live ? life->segment : NULL,
-                                                  .scratch_dir = a->scratch_dir};
-        if (!life->spool_bytes && !live)
-            return 0; /* made, and nothing written before the end */
-        sp_error why = {0};
-        int status = sp__open_recording(a->inputs, &from, &why);
-        if (status == SP_ERR_CORRUPT_PROFILE)
-            return skip(a, life, why.text);
-        if (status && a->error)
-            *a->error = why;
-        return status;
-    }
-    if (life->note)
-        return add_published(a, life);
-    if (*life->why)
-        return skip(a, life, life->why);
-    return 0;
+    if (life->spool_count || (live && !life->note))
+        status = add_recording(a, life, live);
+    else if (life->note)
+        status = add_published(a, life);
+    else if (*life->why)
+        status = skip(a, life, life->why);
+    /* What is not there, or is just being written, may be somewhere else at the next look. */
+    bool passing = (status == SP_ERR_NOT_FOUND || status == SP_ERR_BUSY) && !a->last_look;
+    return status && a->inputs->bad && !passing && sp__error_of_input(a->error) ? remember(a) : status;
 }
 
 static int nothing_found(const struct adding *a, const char *data_dir)
@@ -327,14 +327,22 @@ static int add_all(struct adding *a, const struct sp__catalog *catalog, const ch
     for (size_t i = 0; !status && i < catalog->count; i++)
         status = add_life(a, &catalog->lives[i]);
     close_merged(a);
-    if (!status && a->inputs->count == a->before)
+    bool none = a->inputs->count == a->before.sources;
+    if (!status && none && !a->bad_count && a->inputs->repeated_count == a->before.repeated)
         status = nothing_found(a, data_dir);
-    struct sp__source *first = status ? NULL : a->inputs->sources[a->before];
-    if (first && !join_texts(&first->warnings, &first->warning_count, a->skipped, a->skipped_count))
-        status = sp__fail(a->error, SP_ERR_SYSTEM, ENOMEM, NULL, NULL, "the session cannot be read");
-    drop_texts(a->skipped, &a->skipped_count);
+    struct sp__source *first = status || none ? NULL : a->inputs->sources[a->before.sources];
+    for (size_t i = 0; first && !status && i < a->skipped_count; i++)
+        if (sp__texts_add(&first->warnings, &first->warning_count, a->skipped[i]))
+            status = sp__fail(a->error, SP_ERR_SYSTEM, ENOMEM, NULL, NULL, "the session cannot be read");
+    for (size_t i = 0; !status && i < a->bad_count; i++)
+        (void)sp__inputs_bad(a->inputs, &a->bad[i], NULL);
+    while (a->skipped_count)
+        free(a->skipped[--a->skipped_count]);
     free(a->skipped);
+    free(a->bad);
     a->skipped = NULL;
+    a->bad = NULL;
+    a->bad_count = 0;
     if (status)
         sp__inputs_cut(a->inputs, a->before);
     return status;
@@ -356,18 +364,24 @@ int sp_inputs_add_session(sp_inputs *inputs, const sp_session_settings *settings
     snprintf(inputs->session, sizeof inputs->session, "%s", session);
     int n = snprintf(folder, sizeof folder, "%s/%s", data_dir, session);
     bool folder_good = n > 0 && (size_t)n < sizeof folder && !access(folder, W_OK);
-    struct adding a = {.inputs = inputs, .before = inputs->count, .settings = settings, .error = error};
+    sp_error why = {0};
+    struct adding a = {.inputs = inputs, .before = sp__inputs_mark(inputs), .settings = settings, .error = &why};
     a.scratch_dir = settings->scratch_dir ? settings->scratch_dir : folder_good ? folder : "/tmp";
     unsigned waited_ms = 0;
     for (unsigned attempt = 1;; attempt++) {
         struct sp__catalog catalog;
-        if ((status = settled_look(&a, &catalog, data_dir, &waited_ms)))
-            return status;
-        status = add_all(&a, &catalog, data_dir);
-        sp__catalog_finish(&catalog);
+        a.last_look = attempt == TRIES;
+        status = settled_look(&a, &catalog, data_dir, &waited_ms);
+        if (!status) {
+            status = add_all(&a, &catalog, data_dir);
+            sp__catalog_finish(&catalog);
+        }
         /* Published and removed, or published anew, between the look and the opening: look again. */
-        if ((status != SP_ERR_NOT_FOUND && status != SP_ERR_BUSY) || attempt == TRIES)
-            return status;
+        if ((status != SP_ERR_NOT_FOUND && status != SP_ERR_BUSY) || a.last_look)
+            break;
         nap();
     }
+    if (status && error)
+        *error = why;
+    return status;
 }

@@ -43,6 +43,7 @@ void sp__source_free(struct sp__source *source)
     free(source->threads);
     free_texts(source->open_calls, source->open_call_count);
     free_texts(source->deaths, source->death_count);
+    free_texts(source->groups, source->group_count);
     free_texts(source->unsupported, source->unsupported_count);
     free_texts(source->warnings, source->warning_count);
     for (size_t i = 0; i < source->attribute_count; i++) {

@@ -58,6 +58,8 @@ struct sp__source {
     bool lanes;        /* thread_ids are known: an index that stands in `threads`, or -1 where the input says unknown */
     bool ids;          /* call and parent ids are stored */
     bool aggregate;    /* rows hold statistics (sp__source_row_aggregate) and there are no events to read */
+    bool recorded;     /* lanes as libsp recorded them: parents follow from them, as good as stored ids */
+    bool sequential;   /* a call costs reading all that stand before it in its row: to be read from the first one on */
     bool nested_alone; /* lanes unknown but known to be one lane (a trace published by a session of one lane) */
 
     /* Metadata, "" or -1 unknown. */
@@ -73,6 +75,8 @@ struct sp__source {
     size_t open_call_count;
     char **deaths;
     size_t death_count;
+    char **groups; /* of a profile: what stands below /rank<N>/ and is copied as it is, "/rank3/likwid" */
+    size_t group_count;
     char **unsupported; /* places that a merge cannot carry over: "/events/gpu_durations", ... */
     size_t unsupported_count;
     char **warnings; /* whole sentences about what was mended while opening, without the file's name */
@@ -94,6 +98,15 @@ struct sp_inputs {
     struct sp__source **sources;
     size_t count, room;
     char session[128];
+    void (*bad)(void *context, const sp_error *error); /* NULL: the first bad file ends the call */
+    void *bad_context;
+    size_t bad_count;
+    struct sp__taken *taken; /* inputs.c: every file that was named so far, bad ones too */
+    size_t taken_count, taken_room;
+    char **repeated; /* sentences about files that were named twice and are taken once */
+    size_t repeated_count;
+    struct sp__beside *beside; /* beside.c: the notes of the folder that was looked at last */
+    bool narrowed;             /* sp_inputs_select was called */
 };
 int sp__inputs_append(sp_inputs *inputs, struct sp__source *source,
                       sp_error *error); /* takes ownership, also on failure */
@@ -103,6 +116,8 @@ int sp__inputs_append(sp_inputs *inputs, struct sp__source *source,
 int sp__open_trace(sp_inputs *inputs, const char *path, sp_error *error);
 int sp__open_h5(sp_inputs *inputs, const char *path, int64_t only_rank, sp_error *error);
 int sp__open_recording(sp_inputs *inputs, const struct sp__recording_source *source, sp_error *error);
+/* The same of one that was made, which it takes over, also on failure; its damage is the caller's to tell. */
+int sp__append_recording(sp_inputs *inputs, struct sp__recording *recording, const char *path, sp_error *error);
 
 /* source.c: what openers share. sp__source_free frees the source and all that it owns,
  * `data` excepted. */

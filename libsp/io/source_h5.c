@@ -1,4 +1,4 @@
-/* source_h5.c: a schema 2 profile as one source a rank. The sources of one file share one open HDF5 file. */
+/* source_h5.c: a profile as one source a rank. The sources of one file share one open HDF5 file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,32 +7,27 @@
 
 #include "h5_tables.h"
 
-enum { STARTS, ENDS, THREADS, CALLS, PARENTS, COLUMNS };
-static const char *const column_names[COLUMNS] = {"/events/start_times", "/events/end_times", "/events/thread_ids",
-                                                  "/events/call_ids", "/events/parent_ids"};
-
 /* One file; lives as long as a source of it does. */
 struct profile {
     char *path;
     struct sp__file_id id;
     unsigned uses;
-    bool has[COLUMNS];
-    hid_t file; /* H5I_INVALID_HID: at rest */
-    struct sp__h5_column columns[COLUMNS];
+    struct sp__h5_events events;
+    char **places; /* groups of schema 1 regions */
+    uint64_t place_count;
 };
 
-/* Where a row's last slice stopped, so that order holds over slices too. */
-struct mark {
-    uint64_t offset;
-    uint64_t next;
-    int64_t last;
+/* A row's place in the file, and how far it was read. */
+struct place {
+    struct sp__h5_row row;
+    struct sp__h5_mark mark;
 };
 
 /* A source's own. */
 struct part {
     struct profile *profile;
-    struct mark *marks;  /* a row each */
-    int64_t *thread_ids; /* of source->threads, ascending */
+    struct place *places; /* a row each */
+    int64_t *thread_ids;  /* of source->threads, ascending */
 };
 
 /* What opening one file needs. */
@@ -44,70 +39,26 @@ struct opening {
     sp_error *error;
 };
 
-static void profile_rest(struct profile *profile)
-{
-    if (profile->file < 0)
-        return;
-    for (size_t i = 0; i < COLUMNS; i++)
-        sp__h5_column_close(&profile->columns[i]);
-    H5Fclose(profile->file);
-    profile->file = H5I_INVALID_HID;
-}
-
 static void profile_release(struct profile *profile)
 {
     if (--profile->uses)
         return;
     sp__h5_lock();
-    profile_rest(profile);
+    sp__h5_events_rest(&profile->events);
     sp__h5_unlock();
+    sp__h5_strings_free(profile->places, profile->place_count);
     free(profile->path);
     free(profile);
 }
 
 static int profile_wake(struct profile *profile, sp_error *error)
 {
-    if (profile->file >= 0)
-        return 0;
     struct sp__file_id id;
-    int status = sp__h5_open(&profile->file, &id, &profile->id, profile->path, error);
-    for (size_t i = 0; !status && i < COLUMNS; i++)
-        if (profile->has[i])
-            status = sp__h5_column_open(&profile->columns[i], profile->file, profile->path, column_names[i],
-                                        profile->id.size, error);
-    if (status)
-        profile_rest(profile);
-    return status;
+    return profile->events.file >= 0 ? 0 : sp__h5_open(&profile->events.file, &id, &profile->id, profile->path, error);
 }
 
-static int event_fault(const struct sp__source *source, int column, uint64_t event, sp_error *error, const char *text,
-                       int64_t a, int64_t b)
-{
-    char place[128];
-    snprintf(place, sizeof place, "%s row %" PRIu64, column_names[column], event);
-    return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, source->path, place, text, a, b);
-}
-
-static int check_times(struct sp__source *source, struct mark *mark, uint64_t first, size_t count,
-                       const struct sp__calls *calls, sp_error *error)
-{
-    int64_t last = first && first == mark->next ? mark->last : INT64_MIN;
-    for (size_t i = 0; i < count; i++) {
-        if (calls->start[i] < last)
-            return event_fault(source, STARTS, mark->offset + first + i, error,
-                               "starts do not ascend: %" PRId64 " after %" PRId64, calls->start[i], last);
-        if (calls->end[i] < calls->start[i])
-            return event_fault(source, ENDS, mark->offset + first + i, error,
-                               "a call ends at %" PRId64 ", before its start %" PRId64, calls->end[i], calls->start[i]);
-        last = calls->start[i];
-    }
-    mark->next = first + count;
-    mark->last = last;
-    return 0;
-}
-
-static int check_threads(const struct sp__source *source, uint64_t event, size_t count, const int64_t *threads,
-                         sp_error *error)
+static int check_threads(const struct sp__source *source, const struct sp__h5_row *row, uint64_t first, size_t count,
+                         const int64_t *threads, sp_error *error)
 {
     const struct part *part = source->data;
     for (size_t i = 0; i < count; i++) {
@@ -122,24 +73,30 @@ static int check_threads(const struct sp__source *source, uint64_t event, size_t
             else
                 high = middle;
         }
-        if (low == source->thread_count || part->thread_ids[low] != id)
-            return event_fault(source, THREADS, event + i, error, "thread %" PRId64 " is not in /thread_table", id, 0);
+        if (low == source->thread_count || part->thread_ids[low] != id) {
+            char place[256];
+            sp__h5_event_place(&part->profile->events, row, SP__H5_THREADS, first + i, place);
+            return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, source->path, place,
+                            "thread %" PRId64 " is not in /thread_table", id);
+        }
     }
     return 0;
 }
 
-static int read_columns(struct sp__source *source, struct mark *mark, uint64_t first, size_t count,
+static int read_columns(struct sp__source *source, struct place *place, uint64_t first, size_t count,
                         const struct sp__calls *ret, sp_error *error)
 {
-    struct part *part = source->data;
-    struct profile *profile = part->profile;
-    int64_t *const to[COLUMNS] = {ret->start, ret->end, source->lanes ? ret->thread : NULL,
-                                  source->ids ? ret->call : NULL, source->ids ? ret->parent : NULL};
+    struct profile *profile = ((struct part *)source->data)->profile;
+    int64_t *const more[SP__H5_EVENT_COLUMNS] = {[SP__H5_THREADS] = source->lanes ? ret->thread : NULL,
+                                                 [SP__H5_CALLS] = source->ids ? ret->call : NULL,
+                                                 [SP__H5_PARENTS] = source->ids ? ret->parent : NULL};
     int status = profile_wake(profile, error);
-    for (size_t i = 0; !status && i < COLUMNS; i++)
-        if (to[i])
-            status = sp__h5_integers(&profile->columns[i], profile->path, column_names[i], mark->offset + first, count,
-                                     to[i], error);
+    if (!status)
+        status =
+            sp__h5_events_times(&profile->events, &place->row, &place->mark, first, count, ret->start, ret->end, error);
+    for (size_t i = 0; !status && i < SP__H5_EVENT_COLUMNS; i++)
+        if (more[i])
+            status = sp__h5_events_raw(&profile->events, &place->row, i, first, count, more[i], error);
     return status;
 }
 
@@ -152,14 +109,12 @@ static int h5_read(struct sp__source *source, size_t row, uint64_t first, size_t
         return sp__fail(error, SP_ERR_USAGE, 0, source->path, NULL, "calls that the file does not have were asked for");
     if (!count)
         return 0;
-    struct mark *mark = &part->marks[row];
+    struct place *place = &part->places[row];
     sp__h5_lock();
-    int status = read_columns(source, mark, first, count, ret, error);
+    int status = read_columns(source, place, first, count, ret, error);
     sp__h5_unlock();
-    if (!status)
-        status = check_times(source, mark, first, count, ret, error);
     if (!status && ret->thread && source->lanes)
-        status = check_threads(source, mark->offset + first, count, ret->thread, error);
+        status = check_threads(source, &place->row, first, count, ret->thread, error);
     for (size_t i = 0; !status && ret->thread && !source->lanes && i < count; i++)
         ret->thread[i] = -1;
     return status;
@@ -168,7 +123,7 @@ static int h5_read(struct sp__source *source, size_t row, uint64_t first, size_t
 static void h5_rest(struct sp__source *source)
 {
     sp__h5_lock();
-    profile_rest(((struct part *)source->data)->profile);
+    sp__h5_events_rest(&((struct part *)source->data)->profile->events);
     sp__h5_unlock();
 }
 
@@ -178,7 +133,7 @@ static void h5_destroy(struct sp__source *source)
     if (part) {
         if (part->profile)
             profile_release(part->profile);
-        free(part->marks);
+        free(part->places);
         free(part->thread_ids);
         free(part);
     }
@@ -194,8 +149,8 @@ static bool fill_rows(struct sp__source *source, struct part *part, const struct
                       size_t count)
 {
     source->rows = calloc(count + 1, sizeof *source->rows);
-    part->marks = calloc(count + 1, sizeof *part->marks);
-    if (!source->rows || !part->marks)
+    part->places = calloc(count + 1, sizeof *part->places);
+    if (!source->rows || !part->places)
         return false;
     for (size_t i = 0; i < count; i++) {
         size_t from = rows[i];
@@ -213,8 +168,19 @@ static bool fill_rows(struct sp__source *source, struct part *part, const struct
             sp__source_row_aggregate(row, summary->total, summary->minimum, summary->maximum, t->exclusive[from]);
         else if (summary)
             row->summary = *summary;
-        part->marks[i].offset = t->offsets ? (uint64_t)t->offsets[from] : 0;
+        part->places[i].row = (struct sp__h5_row){.group = part->profile->places ? part->profile->places[from] : NULL,
+                                                  .offset = t->offsets ? (uint64_t)t->offsets[from] : 0};
         if (!row->name || !row->file || !row->text || !row->tags)
+            return false;
+    }
+    return true;
+}
+
+static bool fill_groups(struct sp__source *source, const struct sp__h5_tables *t, const size_t *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct sp__h5_group *group = &t->groups[entries[i] - t->rows];
+        if (!group->whole && sp__texts_add(&source->groups, &source->group_count, group->path))
             return false;
     }
     return true;
@@ -245,7 +211,8 @@ static int fill_threads(struct sp__source *source, struct part *part, const stru
                                       .native_id = t->thread_native ? t->thread_native[i] : -1,
                                       .start_ns = -1,
                                       .end_ns = -1,
-                                      .cpu_ns = t->thread_cpu ? t->thread_cpu[i] : -1};
+                                      .cpu_ns = t->thread_cpu ? t->thread_cpu[i] : -1,
+                                      .daemon = t->thread_daemon && t->thread_daemon[i] != 0};
         /* The file's are relative to its start. */
         if (zero >= 0 && t->thread_start && t->thread_start[i] >= 0 && t->thread_start[i] <= INT64_MAX - zero)
             thread->start_ns = zero + t->thread_start[i];
@@ -324,7 +291,8 @@ static void hand_over(struct sp__source *source, struct sp__h5_tables *t)
     t->unsupported_count = t->warning_count = t->attribute_count = 0;
 }
 
-static int add_rank(struct opening *o, uint32_t rank, const size_t *rows, size_t count, bool first)
+/* Of the rank's `entries`, those below t->rows are rows, in order, and the others are groups. */
+static int add_rank(struct opening *o, uint32_t rank, const size_t *entries, size_t count, bool first)
 {
     struct sp__h5_tables *t = &o->tables;
     struct sp__source *source = sp__source_create(o->profile->path);
@@ -341,10 +309,15 @@ static int add_rank(struct opening *o, uint32_t rank, const size_t *rows, size_t
     source->ids = t->ids;
     source->lanes = t->thread_ids;
     source->aggregate = t->aggregate;
+    source->sequential = t->deltas;
     part->profile = o->profile;
     o->profile->uses++;
     int status = 0;
-    if (!fill_rows(source, part, t, rows, count) || !fill_metadata(source, o, first))
+    size_t rows = 0;
+    while (rows < count && entries[rows] < t->rows)
+        rows++;
+    if (!fill_rows(source, part, t, entries, rows) || !fill_groups(source, t, entries + rows, count - rows) ||
+        !fill_metadata(source, o, first))
         status = sp__fail(o->error, SP_ERR_SYSTEM, ENOMEM, o->profile->path, NULL, "cannot be read");
     if (!status && t->threads)
         status = fill_threads(source, part, t, o->error);
@@ -357,7 +330,7 @@ static int add_rank(struct opening *o, uint32_t rank, const size_t *rows, size_t
 
 struct ranked {
     uint32_t rank;
-    size_t row;
+    size_t entry; /* a row, or behind those a group */
 };
 
 static int by_rank(const void *a, const void *b)
@@ -365,37 +338,40 @@ static int by_rank(const void *a, const void *b)
     const struct ranked *x = a, *y = b;
     if (x->rank != y->rank)
         return x->rank < y->rank ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
+    return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
-/* One source a rank, lowest first, rows in the file's order. */
+/* One source a rank, lowest first, rows in the file's order. A rank of which only groups stand here is one too. */
 static int add_ranks(struct opening *o)
 {
     struct sp__h5_tables *t = &o->tables;
-    struct ranked *ranked = calloc(t->rows + 1, sizeof *ranked);
-    size_t *rows = calloc(t->rows + 1, sizeof *rows), count = 0, before = o->inputs->count;
+    size_t most = t->rows + t->group_count, count = 0, before = o->inputs->count;
+    struct ranked *ranked = calloc(most + 1, sizeof *ranked);
+    size_t *entries = calloc(most + 1, sizeof *entries);
     int status = 0;
     bool first = true;
-    if (!ranked || !rows)
+    if (!ranked || !entries)
         status = sp__fail(o->error, SP_ERR_SYSTEM, ENOMEM, o->profile->path, NULL, "cannot be read");
-    for (size_t row = 0; !status && row < t->rows; row++)
-        if (o->only_rank < 0 || o->only_rank == t->ranks[row])
-            ranked[count++] = (struct ranked){(uint32_t)t->ranks[row], row};
+    for (size_t i = 0; !status && i < most; i++) {
+        uint32_t rank = i < t->rows ? (uint32_t)t->ranks[i] : t->groups[i - t->rows].rank;
+        if (o->only_rank < 0 || o->only_rank == rank)
+            ranked[count++] = (struct ranked){rank, i};
+    }
     if (!status && count)
         qsort(ranked, count, sizeof *ranked, by_rank);
     for (size_t i = 0, next; !status && i < count; i = next, first = false) {
         for (next = i; next < count && ranked[next].rank == ranked[i].rank; next++)
-            rows[next - i] = ranked[next].row;
-        status = add_rank(o, ranked[i].rank, rows, next - i, first);
+            entries[next - i] = ranked[next].entry;
+        status = add_rank(o, ranked[i].rank, entries, next - i, first);
     }
     /* A rank without rows still has its metadata. */
     int64_t alone = o->only_rank >= 0 ? o->only_rank : sp__h5_tables_number(t, "mpi_rank", -1);
     if (!status && !count && alone >= 0 && alone <= UINT32_MAX)
-        status = add_rank(o, (uint32_t)alone, rows, 0, true);
+        status = add_rank(o, (uint32_t)alone, entries, 0, true);
     if (!status && o->inputs->count > before)
         hand_over(o->inputs->sources[before], t);
     free(ranked);
-    free(rows);
+    free(entries);
     return status;
 }
 
@@ -407,19 +383,21 @@ int sp__open_h5(sp_inputs *inputs, const char *path, int64_t only_rank, sp_error
         return sp__fail(error, SP_ERR_SYSTEM, ENOMEM, path, NULL, "cannot be read");
     }
     profile->uses = 1;
+    struct sp__h5_events *events = &profile->events;
+    *events = (struct sp__h5_events){.path = profile->path, .file = H5I_INVALID_HID};
     struct opening o = {.inputs = inputs, .profile = profile, .only_rank = only_rank, .error = error};
     sp__h5_lock();
-    int status = sp__h5_open(&profile->file, &profile->id, NULL, path, error);
-    if (status)
-        profile->file = H5I_INVALID_HID;
-    else
-        status = sp__h5_tables_read(&o.tables, profile->file, path, profile->id.size, error);
-    profile_rest(profile);
+    int status = sp__h5_open(&events->file, &profile->id, NULL, path, error);
+    if (!status)
+        status = sp__h5_tables_read(&o.tables, events->file, path, profile->id.size, error);
+    sp__h5_events_rest(events);
     sp__h5_unlock();
     if (!status) {
-        profile->has[STARTS] = profile->has[ENDS] = !o.tables.aggregate;
-        profile->has[THREADS] = o.tables.thread_ids;
-        profile->has[CALLS] = profile->has[PARENTS] = o.tables.ids;
+        events->file_size = profile->id.size;
+        events->deltas = o.tables.deltas;
+        profile->places = o.tables.places;
+        profile->place_count = o.tables.places ? o.tables.rows : 0;
+        o.tables.places = NULL;
         status = add_ranks(&o);
     }
     sp__h5_tables_finish(&o.tables);

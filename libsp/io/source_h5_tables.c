@@ -29,91 +29,17 @@ static int take_schema(struct sp__h5_tables *t, hid_t file, const char *path, sp
     if (!found)
         t->schema = 1;
     if (t->schema < 1 || t->schema > 3)
-        return sp__fail(error, SP_ERR_SCHEMA, 0, path, place, "schema %" PRId64 " is unknown: schema 2 is read",
+        return sp__fail(error, SP_ERR_SCHEMA, 0, path, place, "schema %" PRId64 " is unknown: 1, 2 and 3 are read",
                         t->schema);
     if (t->schema == 1)
-        return sp__fail(error, SP_ERR_SCHEMA, 0, path, found ? place : NULL,
-                        "schema 1%s is not read by this version: convert it to schema 2",
-                        found ? "" : " (no attribute scope_profiler_schema)");
+        return 0;
     struct sp__attribute layout = {0};
     if (sp__h5_attribute(file, "storage_layout", &layout)) {
         t->aggregate = layout.text_count == 1 && !strcmp(layout.texts[0], "aggregate");
         sp__h5_attribute_free(&layout);
     }
     /* The dataset decides, not the number. */
-    if (sp__h5_exists(file, "/events/start_deltas"))
-        return sp__fail(error, SP_ERR_SCHEMA, 0, path, "/events/start_deltas",
-                        "schema %" PRId64 " (delta-encoded) is not read by this version: store it columnar", t->schema);
-    return 0;
-}
-
-struct listing {
-    struct sp__h5_tables *t;
-    const char *group;
-    const char *const *known;
-};
-
-static herr_t list_one(hid_t group, const char *name, const H5L_info_t *info, void *context)
-{
-    (void)group, (void)info;
-    struct listing *l = context;
-    for (const char *const *known = l->known; *known; known++)
-        if (!strcmp(*known, name))
-            return 0;
-    char place[256];
-    snprintf(place, sizeof place, "%s/%s", l->group, name);
-    return sp__texts_add(&l->t->unsupported, &l->t->unsupported_count, place) ? -1 : 0;
-}
-
-/* What stands in the file and has no place in a merge. */
-static int list_unsupported(struct sp__h5_tables *t, hid_t file, const char *path, sp_error *error)
-{
-    static const char *const root[] = {"metadata", "region_table", "rank_region_index", "events", "thread_table", NULL};
-    static const char *const events[] = {"start_times", "end_times", "call_ids", "parent_ids", "thread_ids", NULL};
-    static const char *const index[] = {"region_ids",
-                                        "ranks",
-                                        "event_offsets",
-                                        "event_counts",
-                                        "source_lines",
-                                        "source_files",
-                                        "source_texts",
-                                        "tags",
-                                        "exclusive_totals",
-                                        "summary_statistics",
-                                        NULL};
-    static const char *const names[] = {"names", NULL}, *const none[] = {NULL};
-    static const char *const threads[] = {"ranks",    "index",  "ident",  "native_id", "daemon",
-                                          "start_ns", "end_ns", "cpu_ns", "name",      NULL};
-    static const char *const bare[] = {"metadata", "region_table", "rank_region_index", NULL};
-    static const char *const aggregates[] = {"region_ids",
-                                             "ranks",
-                                             "aggregate_counts",
-                                             "aggregate_totals",
-                                             "aggregate_minimums",
-                                             "aggregate_maximums",
-                                             "aggregate_exclusives",
-                                             "source_lines",
-                                             "source_files",
-                                             "source_texts",
-                                             "tags",
-                                             NULL};
-    const struct listing groups[] = {{t, "", t->aggregate ? bare : root},
-                                     {t, "/events", events},
-                                     {t, "/rank_region_index", t->aggregate ? aggregates : index},
-                                     {t, "/region_table", names},
-                                     {t, "/thread_table", threads},
-                                     {t, "/metadata", none}};
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
-        struct listing l = groups[i];
-        const char *group = *l.group ? l.group : "/";
-        if (*l.group && !sp__h5_exists(file, group))
-            continue;
-        if (t->aggregate && (l.known == events || l.known == threads))
-            continue; /* named as a whole */
-        hsize_t at = 0;
-        if (H5Literate_by_name(file, group, H5_INDEX_NAME, H5_ITER_NATIVE, &at, list_one, &l, H5P_DEFAULT) < 0)
-            return corrupt(error, path, group, "cannot be listed: the group is damaged");
-    }
+    t->deltas = !t->aggregate && sp__h5_exists(file, "/events/start_deltas");
     return 0;
 }
 
@@ -164,10 +90,14 @@ static int take_names(struct sp__h5_tables *t, hid_t file, const char *path, uin
     return status;
 }
 
-static int row_fault(const char *path, const char *column, size_t row, sp_error *error, const char *text, int64_t value)
+static int row_fault(const struct sp__h5_tables *t, const char *path, const char *column, size_t row, sp_error *error,
+                     const char *text, int64_t value)
 {
-    char place[128];
-    snprintf(place, sizeof place, INDEX "%s row %zu", column, row);
+    char place[256];
+    if (t->places)
+        snprintf(place, sizeof place, "%s", t->places[row]);
+    else
+        snprintf(place, sizeof place, INDEX "%s row %zu", column, row);
     return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, path, place, text, value);
 }
 
@@ -262,8 +192,9 @@ static int take_summaries(struct sp__h5_tables *t, hid_t file, const char *path,
                   {"m2", offsetof(struct sp__summary, m2), H5T_NATIVE_DOUBLE}};
     bool whole = column.class == H5T_COMPOUND && stored >= 0 && type >= 0;
     for (size_t i = 0; whole && i < sizeof fields / sizeof *fields; i++)
-        whole = H5Tget_member_index(stored, fields[i].name) >= 0 &&
-                H5Tinsert(type, fields[i].name, fields[i].offset, fields[i].type) >= 0;
+        whole = H5Tget_member_index(stored, fields[i].name) >= 0
+                    ? H5Tinsert(type, fields[i].name, fields[i].offset, fields[i].type) >= 0
+                    : !strncmp(fields[i].name, "gpu_", 4); /* 0 where there is none */
     if (column.length != t->rows)
         status =
             sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, path, place,
@@ -286,14 +217,17 @@ static int take_summaries(struct sp__h5_tables *t, hid_t file, const char *path,
 /* The length of every column of events, which must be one. */
 static int take_events(struct sp__h5_tables *t, hid_t file, const char *path, uint64_t size, sp_error *error)
 {
-    static const char *const names[] = {"/events/start_times", "/events/end_times", "/events/thread_ids",
-                                        "/events/call_ids", "/events/parent_ids"};
-    bool there[5] = {true, true, sp__h5_exists(file, names[2]), sp__h5_exists(file, names[3]),
-                     sp__h5_exists(file, names[4])};
-    if (there[3] != there[4])
-        return corrupt(error, path, names[there[3] ? 4 : 3], "missing: call_ids and parent_ids come together");
-    t->ids = there[3];
-    for (size_t i = 0; i < 5; i++) {
+    char names[SP__H5_EVENT_COLUMNS][32];
+    bool there[SP__H5_EVENT_COLUMNS];
+    for (size_t i = 0; i < SP__H5_EVENT_COLUMNS; i++) {
+        snprintf(names[i], sizeof names[i], "/events/%s", sp__h5_event_name(t->deltas, i));
+        there[i] = i <= SP__H5_ENDS || sp__h5_exists(file, names[i]);
+    }
+    if (there[SP__H5_CALLS] != there[SP__H5_PARENTS])
+        return corrupt(error, path, names[there[SP__H5_CALLS] ? SP__H5_PARENTS : SP__H5_CALLS],
+                       "missing: call_ids and parent_ids come together");
+    t->ids = there[SP__H5_CALLS];
+    for (size_t i = 0; i < SP__H5_EVENT_COLUMNS; i++) {
         struct sp__h5_column column;
         int status = there[i] ? sp__h5_column_open(&column, file, path, names[i], size, error) : 0;
         if (status || !there[i]) {
@@ -305,14 +239,15 @@ static int take_events(struct sp__h5_tables *t, hid_t file, const char *path, ui
             t->events = column.length;
         if (column.length != t->events)
             status = sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, path, names[i],
-                              "has the length %" PRIu64 ", not %" PRIu64 " as start_times", column.length, t->events);
+                              "has the length %" PRIu64 ", not %" PRIu64 " as %s", column.length, t->events,
+                              sp__h5_event_name(t->deltas, SP__H5_STARTS));
         else if (column.class != H5T_INTEGER)
             status = corrupt(error, path, names[i], "holds no integer values");
         sp__h5_column_close(&column);
         if (status)
             return status;
     }
-    t->thread_ids = there[2];
+    t->thread_ids = there[SP__H5_THREADS];
     return 0;
 }
 
@@ -339,7 +274,8 @@ static int take_threads(struct sp__h5_tables *t, hid_t file, const char *path, u
         (status = optional_integers(file, path, "/thread_table/native_id", size, n, &t->thread_native, error)) ||
         (status = optional_integers(file, path, "/thread_table/start_ns", size, n, &t->thread_start, error)) ||
         (status = optional_integers(file, path, "/thread_table/end_ns", size, n, &t->thread_end, error)) ||
-        (status = optional_integers(file, path, "/thread_table/cpu_ns", size, n, &t->thread_cpu, error)))
+        (status = optional_integers(file, path, "/thread_table/cpu_ns", size, n, &t->thread_cpu, error)) ||
+        (status = optional_integers(file, path, "/thread_table/daemon", size, n, &t->thread_daemon, error)))
         return status;
     return optional_strings(file, path, "/thread_table/name", size, n, &t->thread_names, error);
 }
@@ -363,19 +299,20 @@ static int check_ranges(const struct sp__h5_tables *t, const char *path, sp_erro
 {
     for (size_t row = 0; row < t->rows; row++) {
         if (t->region_ids[row] < 0 || (uint64_t)t->region_ids[row] >= t->names_count)
-            return row_fault(path, "region_ids", row, error, "the region id %" PRId64 " is not in /region_table/names",
-                             t->region_ids[row]);
+            return row_fault(t, path, "region_ids", row, error,
+                             "the region id %" PRId64 " is not in /region_table/names", t->region_ids[row]);
         if (t->ranks[row] < 0 || t->ranks[row] > UINT32_MAX)
-            return row_fault(path, "ranks", row, error, "the rank %" PRId64 " is out of range", t->ranks[row]);
+            return row_fault(t, path, "ranks", row, error, "the rank %" PRId64 " is out of range", t->ranks[row]);
         if (t->counts[row] < 0)
-            return row_fault(path, t->aggregate ? "aggregate_counts" : "event_counts", row, error,
+            return row_fault(t, path, t->aggregate ? "aggregate_counts" : "event_counts", row, error,
                              "the count %" PRId64 " is negative", t->counts[row]);
-        if (t->aggregate)
+        if (!t->offsets)
             continue;
         if (t->offsets[row] < 0)
-            return row_fault(path, "event_offsets", row, error, "the offset %" PRId64 " is negative", t->offsets[row]);
+            return row_fault(t, path, "event_offsets", row, error, "the offset %" PRId64 " is negative",
+                             t->offsets[row]);
         if ((uint64_t)t->counts[row] > t->events || (uint64_t)t->offsets[row] > t->events - (uint64_t)t->counts[row])
-            return row_fault(path, "event_offsets", row, error,
+            return row_fault(t, path, "event_offsets", row, error,
                              "the row's events lie past the end: offset %" PRId64
                              " and its count are more than there are",
                              t->offsets[row]);
@@ -390,14 +327,14 @@ static int check_once(const struct sp__h5_tables *t, const char *path, sp_error 
     if (!order)
         return no_memory(error, path);
     int status = 0;
-    uint64_t placed = t->aggregate ? 0 : t->rows; /* with a place among the events */
+    uint64_t placed = t->offsets ? t->rows : 0; /* with a place among the events */
     for (size_t row = 0; row < placed; row++)
         order[row] = (struct order){t->offsets[row], t->counts[row], row};
     qsort(order, placed, sizeof *order, by_key);
     int64_t end = 0;
     for (size_t i = 0; !status && i < placed; i++) {
         if (order[i].more && order[i].key < end)
-            status = row_fault(path, "event_offsets", order[i].row, error,
+            status = row_fault(t, path, "event_offsets", order[i].row, error,
                                "rows overlap: event %" PRId64 " belongs to another row too", order[i].key);
         if (order[i].more)
             end = order[i].key + order[i].more;
@@ -407,7 +344,7 @@ static int check_once(const struct sp__h5_tables *t, const char *path, sp_error 
     qsort(order, t->rows, sizeof *order, by_key);
     for (size_t i = 1; !status && i < t->rows; i++)
         if (order[i].key == order[i - 1].key && order[i].more == order[i - 1].more)
-            status = row_fault(path, "region_ids", order[i].row, error,
+            status = row_fault(t, path, "region_ids", order[i].row, error,
                                "region id %" PRId64 " stands twice for one rank", order[i].more);
     free(order);
     return status;
@@ -435,24 +372,40 @@ static int check_names(const struct sp__h5_tables *t, const char *path, sp_error
     return status;
 }
 
+static int take_columns(struct sp__h5_tables *t, hid_t file, const char *path, uint64_t size, sp_error *error)
+{
+    int status = take_names(t, file, path, size, error);
+    if (!status)
+        status = take_index(t, file, path, size, error);
+    if (status || t->aggregate)
+        return status ? status : take_aggregates(t, file, path, size, error);
+    if (!(status = take_summaries(t, file, path, size, error)) && !(status = take_events(t, file, path, size, error)))
+        status = take_threads(t, file, path, size, error);
+    return status;
+}
+
 int sp__h5_tables_read(struct sp__h5_tables *ret, hid_t file, const char *path, uint64_t file_size, sp_error *error)
 {
     struct sp__h5_tables t = {0};
-    int status;
-    if ((status = take_schema(&t, file, path, error)) || (status = take_metadata(&t, file, path, error)) ||
-        (status = take_names(&t, file, path, file_size, error)) ||
-        (status = take_index(&t, file, path, file_size, error)) ||
-        (status = t.aggregate ? take_aggregates(&t, file, path, file_size, error)
-                              : take_summaries(&t, file, path, file_size, error)) ||
-        (status = t.aggregate ? 0 : take_events(&t, file, path, file_size, error)) ||
-        (status = t.aggregate ? 0 : take_threads(&t, file, path, file_size, error)) ||
-        (status = list_unsupported(&t, file, path, error)) || (status = check_ranges(&t, path, error)) ||
-        (status = check_once(&t, path, error)) || (status = check_names(&t, path, error))) {
+    int status = take_schema(&t, file, path, error);
+    if (!status)
+        status = take_metadata(&t, file, path, error);
+    if (!status)
+        status = sp__h5_tables_list(&t, file, path, error);
+    if (!status)
+        status = t.schema == 1 ? sp__h5_tables_schema1(&t, file, path, file_size, error)
+                               : take_columns(&t, file, path, file_size, error);
+    if (!status)
+        status = check_ranges(&t, path, error);
+    if (!status)
+        status = check_once(&t, path, error);
+    if (!status)
+        status = check_names(&t, path, error);
+    if (status)
         sp__h5_tables_finish(&t);
-        return status;
-    }
-    *ret = t;
-    return 0;
+    else
+        *ret = t;
+    return status;
 }
 
 void sp__h5_tables_finish(struct sp__h5_tables *t)
@@ -461,12 +414,16 @@ void sp__h5_tables_finish(struct sp__h5_tables *t)
     sp__h5_strings_free(t->files, t->rows);
     sp__h5_strings_free(t->texts, t->rows);
     sp__h5_strings_free(t->tags, t->rows);
+    sp__h5_strings_free(t->places, t->rows);
     sp__h5_strings_free(t->thread_names, t->threads);
+    for (size_t i = 0; i < t->group_count; i++)
+        free(t->groups[i].path);
+    free(t->groups);
     sp__h5_strings_free(t->unsupported, t->unsupported_count);
     sp__h5_strings_free(t->warnings, t->warning_count);
     int64_t *const columns[] = {t->region_ids,   t->ranks,        t->offsets,      t->counts,       t->lines,
                                 t->exclusive,    t->thread_ranks, t->thread_index, t->thread_ident, t->thread_native,
-                                t->thread_start, t->thread_end,   t->thread_cpu};
+                                t->thread_start, t->thread_end,   t->thread_cpu,   t->thread_daemon};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         free(columns[i]);
     free(t->summaries);

@@ -96,12 +96,6 @@ static bool fill_lists(struct sp__source *source, const struct sp__recording *re
             return false;
     if (sp__death_text(recording, text, sizeof text) && sp__texts_add(&source->deaths, &source->death_count, text))
         return false;
-    if (recording->bad_bytes || recording->bad_frames) {
-        snprintf(text, sizeof text, "%llu damaged bytes and %llu damaged blocks were skipped",
-                 (unsigned long long)recording->bad_bytes, (unsigned long long)recording->bad_frames);
-        if (sp__texts_add(&source->warnings, &source->warning_count, text))
-            return false;
-    }
     if (source->aggregate) /* threads are those of events */
         return true;
     if (recording->thread_count && !(source->threads = calloc(recording->thread_count, sizeof *source->threads)))
@@ -117,13 +111,12 @@ static bool fill(struct sp__source *source, const struct sp__recording *recordin
     const struct sp__identity *id = &recording->identity;
     source->rank = (uint32_t)id->rank;
     source->aggregate = id->mode == SP__MODE_STATS;
-    source->lanes = !source->aggregate;
+    source->lanes = source->recorded = !source->aggregate;
     snprintf(source->session, sizeof source->session, "%.*s", (int)sizeof id->session - 1, id->session);
     snprintf(source->hostname, sizeof source->hostname, "%.*s", (int)sizeof source->hostname - 1, id->hostname);
     snprintf(source->language, sizeof source->language, "%s", id->language == SP__LANGUAGE_FORTRAN ? "fortran" : "c");
     sp__incarnation_text(id->incarnation, source->incarnation);
     source->dropped = recording->counters.dropped + recording->counters.lost_no_lane;
-    source->lost = recording->gaps + recording->bad_frames;
     source->clock_error_ns = recording->clock_error_ns;
     source->birth_mono_ns = id->birth.mono_ns;
     source->birth_realtime_ns = id->birth_realtime_ns;
@@ -135,19 +128,8 @@ static bool fill(struct sp__source *source, const struct sp__recording *recordin
     return fill_lists(source, recording);
 }
 
-int sp__open_recording(sp_inputs *inputs, const struct sp__recording_source *from, sp_error *error)
+int sp__append_recording(sp_inputs *inputs, struct sp__recording *recording, const char *path, sp_error *error)
 {
-    const char *path = from->spool_count ? from->spools[0] : from->live;
-    char why[256] = "";
-    struct sp__recording *recording = NULL;
-    int result = sp__recording_create(&recording, from, why);
-    if (result)
-        return sp__fail(error,
-                        result == -ENOENT                          ? SP_ERR_NOT_FOUND
-                        : result == -ENODATA || result == -EBADMSG ? SP_ERR_CORRUPT_PROFILE
-                        : result == -EINVAL                        ? SP_ERR_USAGE
-                                                                   : SP_ERR_SYSTEM,
-                        *why ? 0 : -result, path, NULL, "%s", *why ? why : "the recording cannot be opened");
     struct sp__source *source = sp__source_create(path);
     struct spool_source *own = source ? calloc(1, sizeof *own) : NULL;
     if (!own) {
@@ -170,4 +152,36 @@ int sp__open_recording(sp_inputs *inputs, const struct sp__recording_source *fro
         return sp__fail(error, SP_ERR_CORRUPT_PROFILE, 0, path, NULL, "the rank is negative");
     }
     return sp__inputs_append(inputs, source, error);
+}
+
+/* What is missing or damaged in it. */
+static int tell_damage(struct sp__source *source, const struct sp__recording *recording, sp_error *error)
+{
+    char text[128];
+    source->lost = recording->gaps + recording->bad_frames;
+    if (!recording->bad_bytes && !recording->bad_frames)
+        return 0;
+    snprintf(text, sizeof text, "%llu damaged bytes and %llu damaged blocks were skipped",
+             (unsigned long long)recording->bad_bytes, (unsigned long long)recording->bad_frames);
+    if (sp__texts_add(&source->warnings, &source->warning_count, text))
+        return sp__fail(error, SP_ERR_SYSTEM, ENOMEM, source->path, NULL, "cannot be read");
+    return 0;
+}
+
+int sp__open_recording(sp_inputs *inputs, const struct sp__recording_source *from, sp_error *error)
+{
+    const char *path = from->spool_count ? from->spools[0] : from->live;
+    char why[256] = "";
+    struct sp__recording *recording = NULL;
+    int result = sp__recording_create(&recording, from, why);
+    if (result)
+        return sp__fail(error,
+                        result == -ENOENT                          ? SP_ERR_NOT_FOUND
+                        : result == -ENODATA || result == -EBADMSG ? SP_ERR_CORRUPT_PROFILE
+                        : result == -EPROTONOSUPPORT               ? SP_ERR_SCHEMA
+                        : result == -EINVAL                        ? SP_ERR_USAGE
+                                                                   : SP_ERR_SYSTEM,
+                        *why ? 0 : -result, path, NULL, "%s", *why ? why : "the recording cannot be opened");
+    result = sp__append_recording(inputs, recording, path, error);
+    return result ? result : tell_damage(inputs->sources[inputs->count - 1], recording, error);
 }

@@ -54,6 +54,21 @@ static int no_memory(struct sp__source *source, sp_error *error)
     return sp__fail(error, SP_ERR_SYSTEM, ENOMEM, source->path, NULL, "cannot be read");
 }
 
+static int out_of_order(struct sp__source *source, const struct block *block, uint64_t first, size_t i,
+                        const int64_t *starts, const int64_t *ends, int64_t last, sp_error *error)
+{
+    uint64_t start_at = block->starts_at + (first + i) * 8, end_at = start_at + block->calls * 8;
+    char place[32];
+    if (starts[i] < last) {
+        snprintf(place, sizeof place, "byte %" PRIu64, start_at);
+        return sp__fail(error, SP_ERR_TRACE_FORMAT, 0, source->path, place,
+                        "starts do not ascend: %" PRId64 " after %" PRId64, starts[i], last);
+    }
+    snprintf(place, sizeof place, "byte %" PRIu64, end_at);
+    return sp__fail(error, SP_ERR_TRACE_FORMAT, 0, source->path, place,
+                    "a call ends at %" PRId64 ", before its start %" PRId64, ends[i], starts[i]);
+}
+
 static int read_block(struct sp__source *source, struct block *block, uint64_t first, size_t count, int64_t *starts,
                       int64_t *ends, sp_error *error)
 {
@@ -65,18 +80,9 @@ static int read_block(struct sp__source *source, struct block *block, uint64_t f
     if (status)
         return status;
     int64_t last = first && first == block->next ? block->last : INT64_MIN;
-    char place[32];
     for (size_t i = 0; i < count; i++) {
-        if (starts[i] < last) {
-            snprintf(place, sizeof place, "byte %" PRIu64, start_at + i * 8);
-            return sp__fail(error, SP_ERR_TRACE_FORMAT, 0, source->path, place,
-                            "starts do not ascend: %" PRId64 " after %" PRId64, starts[i], last);
-        }
-        if (ends[i] < starts[i]) {
-            snprintf(place, sizeof place, "byte %" PRIu64, end_at + i * 8);
-            return sp__fail(error, SP_ERR_TRACE_FORMAT, 0, source->path, place,
-                            "a call ends at %" PRId64 ", before its start %" PRId64, ends[i], starts[i]);
-        }
+        if (starts[i] < last || ends[i] < starts[i])
+            return out_of_order(source, block, first, i, starts, ends, last, error);
         last = starts[i];
     }
     block->next = first + count;

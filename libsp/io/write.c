@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 
 #include "../shared/names.h"
+#include "inputs.h"
 #include "write.h"
+
+enum { LOOK_BUDGET = 24 << 20 };
 
 sp_write_settings sp_write_settings_default(void)
 {
@@ -21,17 +24,56 @@ void sp__writing_warn(struct sp__writing *writing, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    pthread_mutex_lock(&writing->lock);
     writing->report.warnings++;
-    if (writing->settings->warn)
-        writing->settings->warn(writing->settings->warn_context, text);
+    (void)sp__texts_add(&writing->warnings, &writing->warning_count, text);
+    pthread_mutex_unlock(&writing->lock);
 }
 
 void sp__writing_progress(struct sp__writing *writing, uint64_t calls)
 {
+    pthread_mutex_lock(&writing->lock);
     writing->done += calls;
     if (writing->settings->progress && writing->calls)
         writing->settings->progress(writing->settings->progress_context,
                                     (double)writing->done / (double)writing->calls);
+    pthread_mutex_unlock(&writing->lock);
+}
+
+/* A path as an error holds it, which has room for most of them. */
+static bool names(const sp_error *error, const char *path)
+{
+    return !strncmp(error->file, path, sizeof error->file - 1);
+}
+
+/* Tells of a bad file, once. */
+static int tell(struct sp__writing *writing, const char *path, const sp_error *why)
+{
+    for (size_t i = 0; i < writing->bad_count; i++)
+        if (!strcmp(writing->bad[i], path))
+            return 0;
+    if (sp__texts_add(&writing->bad, &writing->bad_count, path))
+        return -ENOMEM;
+    return sp__inputs_bad(writing->inputs, why, NULL);
+}
+
+int sp__writing_bad(struct sp__writing *writing, const sp_error *why)
+{
+    const struct sp_inputs *inputs = writing->inputs;
+    const char *path = NULL;
+    int status = why->status;
+    for (size_t i = 0; !path && inputs->bad && sp__error_of_input(why) && i < inputs->count; i++)
+        path = names(why, inputs->sources[i]->path) ? inputs->sources[i]->path : NULL;
+    pthread_mutex_lock(&writing->lock);
+    if (path && !tell(writing, path, why)) {
+        status = 0;
+        if (why == writing->error)
+            writing->error->status = 0;
+    } else if (why != writing->error) {
+        *writing->error = *why;
+    }
+    pthread_mutex_unlock(&writing->lock);
+    return status;
 }
 
 struct place {
@@ -85,20 +127,33 @@ void sp__ranks_destroy(struct sp__rank **ranks, size_t count)
     free(ranks);
 }
 
+/* The output must not be one of the inputs, by whatever name, nor a bad one that is going to be skipped. */
 static int output_is_apart(const struct sp__writing *writing)
 {
-    struct stat output, input;
+    struct stat output;
     if (stat(writing->output, &output) < 0)
         return 0;
     if (!S_ISREG(output.st_mode))
         return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
                         "is no regular file and is not replaced: name another output");
-    for (size_t i = 0; i < writing->inputs->count; i++) {
-        const char *path = writing->inputs->sources[i]->path;
-        if (stat(path, &input) == 0 && input.st_dev == output.st_dev && input.st_ino == output.st_ino)
+    for (size_t i = 0; i < writing->inputs->taken_count; i++) {
+        const struct sp__taken *input = &writing->inputs->taken[i];
+        if (input->dev == output.st_dev && input->ino == output.st_ino)
             return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
-                            "is also an input (%s): name another output", path);
+                            "is also an input (%.500s): name another output", input->path);
     }
+    return 0;
+}
+
+static int settings_sound(const struct sp__writing *writing)
+{
+    const sp_write_settings *s = writing->settings;
+    if (s->schema && s->schema != 2 && s->schema != 3)
+        return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
+                        "cannot be written in schema %d: 2 and 3 are", s->schema);
+    if (s->gzip < 0 || s->gzip > 9)
+        return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
+                        "cannot be packed at gzip level %d: 1 to 9 are, 0 is not to pack", s->gzip);
     return 0;
 }
 
@@ -168,28 +223,121 @@ static int count_regions(struct sp__writing *writing)
     return result;
 }
 
+static void forget(char ***texts, size_t *count)
+{
+    while (*count)
+        free((*texts)[--*count]);
+    free(*texts);
+    *texts = NULL;
+}
+
+static int write_ranks(struct sp__writing *writing)
+{
+    writing->aggregate = writing->rank_count && writing->ranks[0]->aggregate;
+    report_sources(writing);
+    if (count_regions(writing) < 0)
+        return sp__fail(writing->error, SP_ERR_SYSTEM, ENOMEM, writing->output, NULL, "cannot be written");
+    return writing->settings->format == SP_FILE_TRACE ? sp__write_trace(writing) : sp__write_h5(writing);
+}
+
+/* Reads all calls for nothing but to find what else is bad, where nothing is going to be written. */
+static int look_at_ranks(struct sp__writing *writing)
+{
+    const struct sp__nest_settings settings = {.budget = LOOK_BUDGET};
+    int result = 0;
+    for (size_t r = 0; result == 0 && r < writing->rank_count; r++) {
+        struct sp__nest_result nested;
+        sp_error why = {0};
+        if (!writing->ranks[r]->aggregate && sp__nest(writing->ranks[r], &settings, &nested, &why) < 0)
+            result = sp__writing_bad(writing, &why);
+        sp__rank_rest(writing->ranks[r]);
+    }
+    return result;
+}
+
+/* One pass over all inputs, from scratch. */
+static int pass(struct sp__writing *writing, bool doomed)
+{
+    writing->report = (sp_write_report){0};
+    writing->calls = writing->done = 0;
+    forget(&writing->warnings, &writing->warning_count);
+    forget(&writing->bad, &writing->bad_count);
+    int result = one_kind(writing);
+    if (result == 0)
+        result = sp__ranks_create(&writing->ranks, &writing->rank_count, writing->inputs, writing->error);
+    if (result < 0)
+        return result;
+    result = doomed ? look_at_ranks(writing) : write_ranks(writing);
+    for (size_t r = 0; r < writing->rank_count; r++)
+        sp__rank_rest(writing->ranks[r]);
+    sp__ranks_destroy(writing->ranks, writing->rank_count);
+    /* A writer that reads one rank leaves it at the error of that. */
+    if (result < 0 && writing->error->status)
+        result = sp__writing_bad(writing, writing->error);
+    return result < 0 && !writing->error->status && writing->bad_count ? 0 : result;
+}
+
+/* Takes the bad files of the last pass out of the inputs. */
+static void leave_out(struct sp__writing *writing)
+{
+    struct sp_inputs *inputs = writing->inputs;
+    size_t kept = 0;
+    for (size_t i = 0; i < inputs->count; i++) {
+        struct sp__source *source = inputs->sources[i];
+        bool bad = false;
+        for (size_t k = 0; !bad && k < writing->bad_count; k++)
+            bad = !strcmp(writing->bad[k], source->path);
+        if (bad)
+            source->destroy(source);
+        else
+            inputs->sources[kept++] = source;
+    }
+    inputs->count = kept;
+}
+
+static int write_all(struct sp__writing *writing)
+{
+    struct sp_inputs *inputs = writing->inputs;
+    bool skip = writing->settings->skip_bad;
+    int result = settings_sound(writing);
+    if (result == 0)
+        result = output_is_apart(writing);
+    while (result == 0) {
+        if (inputs->bad_count && !inputs->count)
+            return sp__fail(writing->error, SP_ERR_NOT_FOUND, 0, writing->output, NULL,
+                            "was not written: none of the inputs can be read");
+        result = pass(writing, inputs->bad_count && !skip);
+        if (result == 0 && inputs->bad_count && !skip)
+            return sp__fail(writing->error, SP_ERR_CORRUPT_PROFILE, 0, writing->output, NULL,
+                            "was not written: %zu of the inputs cannot be read", inputs->bad_count);
+        if (result == 0 && !writing->bad_count)
+            break;
+        leave_out(writing);
+    }
+    return result;
+}
+
 int sp_inputs_write(sp_inputs *inputs, const char *output, const sp_write_settings *settings,
                     sp_write_report *ret_report, sp_error *error)
 {
     sp_write_settings defaults = sp_write_settings_default();
-    struct sp__writing writing = {
-        .output = output, .settings = settings ? settings : &defaults, .inputs = inputs, .error = error};
-    int result = output_is_apart(&writing);
-    if (result == 0)
-        result = one_kind(&writing);
-    if (result == 0)
-        result = sp__ranks_create(&writing.ranks, &writing.rank_count, inputs, error);
-    if (result < 0)
-        return result;
-    writing.aggregate = writing.rank_count && writing.ranks[0]->aggregate;
-    report_sources(&writing);
-    if (count_regions(&writing) < 0)
-        result = sp__fail(error, SP_ERR_SYSTEM, ENOMEM, output, NULL, "cannot be written");
-    if (result == 0)
-        result = writing.settings->format == SP_FILE_TRACE ? sp__write_trace(&writing) : sp__write_h5(&writing);
-    for (size_t r = 0; r < writing.rank_count; r++)
-        sp__rank_rest(writing.ranks[r]);
-    sp__ranks_destroy(writing.ranks, writing.rank_count);
+    sp_error why = {0};
+    struct sp__writing writing = {.output = output,
+                                  .settings = settings ? settings : &defaults,
+                                  .inputs = inputs,
+                                  .error = &why,
+                                  .lock = PTHREAD_MUTEX_INITIALIZER};
+    int result = write_all(&writing);
+    writing.report.warnings += inputs->bad_count;
+    for (size_t i = 0; result == 0 && settings && settings->warn && i < writing.warning_count; i++)
+        settings->warn(settings->warn_context, writing.warnings[i]);
+    /* Nothing is lost by these: they are said and not counted. */
+    for (size_t i = 0; result == 0 && settings && settings->warn && i < inputs->repeated_count; i++)
+        settings->warn(settings->warn_context, inputs->repeated[i]);
+    forget(&writing.warnings, &writing.warning_count);
+    forget(&writing.bad, &writing.bad_count);
+    if (result < 0 && error)
+        *error = why;
     if (result == 0 && ret_report)
         *ret_report = writing.report;
     return result;

@@ -1,6 +1,7 @@
 /* write_trace.c: one rank as a .spt, version 2. Both columns of a region are written as its calls come, each at its own
  * place, since how many there are is known. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,9 +84,53 @@ static int put_row(struct trace *trace, struct sp__rank *rank, size_t r)
     return result;
 }
 
+/* Said once for all of it: what the input knows and a trace cannot say. */
+static void warn_of_rest(struct sp__writing *writing, const struct sp__rank *rank)
+{
+    size_t texts = 0, tags = 0, lines = 0, deaths = 0, open_calls = 0;
+    for (size_t r = 0; r < rank->row_count; r++) {
+        const struct sp__rank_row *row = &rank->rows[r];
+        texts += row->text[0] != 0;
+        tags += row->tags[0] && strcmp(row->tags, "[]") != 0;
+        lines += row->line > INT32_MAX;
+    }
+    for (size_t p = 0; p < rank->part_count; p++) {
+        const struct sp__source *part = rank->parts[p];
+        deaths += part->death_count;
+        open_calls += part->open_call_count;
+        for (size_t i = 0; i < part->group_count; i++)
+            sp__writing_warn(writing, "%s: %s is left out, since a trace has no place for it: write a profile (.h5)",
+                             part->path, part->groups[i]);
+    }
+    const struct {
+        size_t count;
+        const char *what;
+    } rest[] = {{texts, "regions' source texts"},
+                {tags, "regions' tags"},
+                {lines, "source lines above 2147483647"},
+                {deaths, "deaths"},
+                {open_calls, "open calls"}};
+    char text[256] = "";
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+        if (rest[i].count) {
+            size_t length = strlen(text);
+            snprintf(text + length, sizeof text - length, "%s%s", length ? ", " : "", rest[i].what);
+        }
+    if (text[0])
+        sp__writing_warn(writing, "%s: left out, since a trace has no place for them: %s: write a profile (.h5)",
+                         writing->output, text);
+    if (rank->thread_count > 1)
+        sp__writing_warn(writing, "%s: the calls of %zu threads are joined, since a trace has no place for threads",
+                         writing->output, rank->thread_count);
+}
+
 int sp__write_trace(struct sp__writing *writing)
 {
     struct trace trace = {.writing = writing};
+    if (writing->settings->schema || writing->settings->gzip)
+        return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
+                        "a trace has no %s: write a profile (.h5)",
+                        writing->settings->schema ? "schema" : "compression");
     if (writing->rank_count != 1)
         return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
                         "a trace holds one rank, and the inputs hold %zu: write a profile (.h5)", writing->rank_count);
@@ -118,9 +163,7 @@ int sp__write_trace(struct sp__writing *writing)
     result = sp__durable_commit(&trace.file);
     if (result < 0)
         return system_failure(&trace, result);
-    if (rank->thread_count > 1)
-        sp__writing_warn(writing, "%s: the calls of %zu threads are joined, since a trace has no place for threads",
-                         writing->output, rank->thread_count);
+    warn_of_rest(writing, rank);
     writing->report.threads = rank->thread_count;
     return 0;
 }

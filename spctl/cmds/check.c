@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "json.h"
 #include "say.h"
@@ -51,7 +52,15 @@ static enum end check(const char *path, json_t *files)
         json_put(file, "file", json_text(path));
         checked.findings = json_put(file, "findings", json_array());
     }
-    int status = sp_check_file(path, found, &checked, &result, &error);
+    struct stat info;
+    int status;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        status = SP_ERR_USAGE;
+        snprintf(error.text, sizeof error.text, "%.600s: is a folder: name the files in it that are to be checked",
+                 path);
+    } else {
+        status = sp_check_file(path, found, &checked, &result, &error);
+    }
     if (status < 0)
         say("%s", error.text);
     bool sound = status == 0 && result.findings == 0;
@@ -92,8 +101,9 @@ const struct verb verb_check = {
     .name = "check",
     .operands = "FILE...",
     .summary = "say whether files are sound, and what is wrong where they are not",
-    .about = "Reads each trace (.spt) or profile (.h5) whole and prints one line for a sound file, or a line for\n"
-             "everything that is wrong: file, place, what. Exit status 1 when any file is not sound.",
+    .about =
+        "Reads each trace (.spt), profile (.h5) or spool whole and prints one line for a sound file, or a line for\n"
+        "everything that is wrong: file, place, what. Exit status 1 when any file is not sound.",
     .options = options,
     .least = 1,
     .most = SIZE_MAX,

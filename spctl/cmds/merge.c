@@ -1,20 +1,24 @@
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "inputs.h"
 #include "json.h"
 #include "say.h"
+#include "selection.h"
 #include "verbs.h"
 #include "writing.h"
 
-static const char *output, *label;
-static bool nesting, as_json;
+static const char *output, *label, *ranks, *from, *to, *schema, *compress;
+static struct values regions;
+static bool nesting, skip_bad, as_json;
 
-static void print_json(const sp_write_report *report, json_t *taken)
+static void print_json(const sp_write_report *report, json_t *taken, json_t *skipped)
 {
     json_t *document = json_document();
     json_put(document, "output", json_text(output));
     json_put(document, "inputs", json_incref(taken));
+    json_put(document, "skipped", json_incref(skipped));
     json_put(document, "ranks", json_count(report->ranks));
     json_put(document, "regions", json_count(report->regions));
     json_put(document, "rows", json_count(report->rows));
@@ -28,63 +32,126 @@ static void print_json(const sp_write_report *report, json_t *taken)
     json_print(document);
 }
 
-static int merge(sp_inputs *inputs, const struct arguments *arguments, json_t *taken)
+/* `wanted` holds what the options ask for; its ranks are the caller's to free. */
+static bool options_read(sp_selection *wanted, uint32_t (**ret_ranks)[2], sp_write_settings *settings)
+{
+    *wanted = sp_selection_default();
+    *settings = sp_write_settings_default();
+    settings->label = label;
+    settings->nesting = nesting;
+    settings->skip_bad = skip_bad;
+    if ((from && !seconds_parse(from, &wanted->from_ns)) || (to && !seconds_parse(to, &wanted->to_ns)) ||
+        (schema && !schema_parse(schema, &settings->schema)) ||
+        (compress && !compress_parse(compress, &settings->gzip)))
+        return false;
+    if (to && wanted->to_ns <= (from ? wanted->from_ns : 0)) {
+        say("--to %s: no call begins before that and not before %s; --to must be later", to, from ? from : "0");
+        return false;
+    }
+    if (ranks && !ranks_parse(ranks, ret_ranks, &wanted->rank_count))
+        return false;
+    wanted->ranks = (const uint32_t(*)[2]) * ret_ranks;
+    wanted->regions = regions.given;
+    wanted->region_count = regions.count;
+    return true;
+}
+
+static bool narrow(sp_inputs *inputs, const sp_selection *wanted, int *ret_end)
+{
+    sp_error error = {0};
+    if (!ranks && !regions.count && !from && !to)
+        return true;
+    int status = sp_inputs_select(inputs, wanted, &error);
+    if (status < 0) {
+        say("%s", error.text);
+        *ret_end = status == SP_ERR_USAGE ? END_USAGE : END_FAILED;
+    }
+    return status == 0;
+}
+
+static int merge(sp_inputs *inputs, const struct arguments *arguments, const sp_selection *wanted,
+                 sp_write_settings settings, struct bad_inputs *bad, json_t *taken)
 {
     sp_write_report report;
-    size_t bad = inputs_collect(inputs, arguments, taken);
-    if (bad > 0) {
+    inputs_collect(inputs, arguments, bad, taken);
+    if (bad->nothing > 0 && (!skip_bad || bad->nothing == arguments->count)) {
         if (arguments->count > 1)
-            say("%s was not written: %zu of %zu inputs cannot be read, named above", output, bad, arguments->count);
+            say("%s was not written, for what is named above; --skip-bad merges the others", output);
         return END_FAILED;
     }
-    int end = profile_write(inputs, output, label, nesting, &report);
+    /* Where bad inputs end it, the others are only looked at, all of them. */
+    int end = END_FAILED;
+    if ((skip_bad || !sp_inputs_bad(inputs)) && !narrow(inputs, wanted, &end))
+        return end;
+    end = profile_write(inputs, output, settings, &report);
     if (end != END_DONE && end != END_LOSS)
         return end;
     if (as_json)
-        print_json(&report, taken);
+        print_json(&report, taken, bad->list);
     else
         profile_written_print(output, &report);
-    return end;
+    return bad->nothing ? END_LOSS : end;
 }
 
 static int run(const struct arguments *arguments)
 {
     sp_inputs *inputs;
     sp_error error = {0};
+    sp_selection wanted;
+    sp_write_settings settings;
+    uint32_t(*pairs)[2] = NULL;
     if (!output) {
         say("the output is missing: -o OUT.h5; see \"spctl merge --help\"");
         return END_USAGE;
     }
+    if (!options_read(&wanted, &pairs, &settings))
+        return END_USAGE;
+    int end = END_FAILED;
     if (!output_possible(output))
-        return END_FAILED;
+        goto out;
     if (sp_inputs_create(&inputs, &error) < 0) {
         say("%s", error.text);
-        return END_FAILED;
+        goto out;
     }
     json_t *taken = need(json_array());
-    int end = merge(inputs, arguments, taken);
-    json_decref(taken);
+    struct bad_inputs bad = {.skip = skip_bad, .list = need(json_array())};
+    end = merge(inputs, arguments, &wanted, settings, &bad, taken);
     sp_inputs_destroy(inputs);
+    json_decref(bad.list);
+    json_decref(taken);
+out:
+    free(pairs);
     return end;
 }
 
-static const struct option options[] = {{'o', "output", "OUT.h5", "the profile to write", &output},
-                                        {'l', "label", "TEXT", "its label (else the output's stem)", &label},
-                                        {0, "nesting", NULL, "number calls and parents of every rank", &nesting},
-                                        {'j', "json", NULL, "print JSON", &as_json},
-                                        {0, NULL, NULL, NULL, NULL}};
+static const struct option options[] = {
+    {'o', "output", "OUT.h5", "the profile to write", &output},
+    {'l', "label", "TEXT", "its label (else the output's stem)", &label},
+    {0, "ranks", "LIST", "only these ranks, as in 0-7,12", &ranks},
+    {0, "regions", "GLOB...", "only regions of such a name; may be given several times", &regions},
+    {0, "from", "SECONDS", "only calls that began so long after the first of all, or later", &from},
+    {0, "to", "SECONDS", "only calls that began before that", &to},
+    {0, "skip-bad", NULL, "leave out what cannot be read, and merge the rest", &skip_bad},
+    {0, "nesting", NULL, "number calls and parents of every rank", &nesting},
+    {0, "schema", "2|3", "the layout: 2, or 3, which keeps times as differences", &schema},
+    {0, "compress", "HOW", "none, gzip or gzip:1 to gzip:9", &compress},
+    {'j', "json", NULL, "print JSON", &as_json},
+    {0, NULL, NULL, NULL, NULL}};
 
 const struct verb verb_merge = {
     .name = "merge",
     .operands = "SESSION|FILE|DIR... -o OUT.h5",
     .summary = "write one profile of sessions, files and folders",
     .about =
-        "Writes one HDF5 profile of everything named: the output is replaced whole or not at all. An input that\n"
-        "exists as a path, or holds a '/', is a file or a folder (its *.spt and *_rank<N>.h5); anything else is a\n"
+        "Writes one HDF5 profile of everything named, in any mix: the output is replaced whole or not at all. An "
+        "input\n"
+        "that exists as a path, or holds a '/', is a file or a folder (its *.spt and *_rank<N>.h5); anything else is "
+        "a\n"
         "session, or the prefix of launches, of which the newest is taken. session:NAME always names a session.\n"
         "A session may be live or ended, with spd or without. Statistics without events (SP_MODE=stats) merge with\n"
-        "their like alone. Exit status 3 when calls were dropped or lost, or something was left out: each is said on\n"
-        "stderr.",
+        "their like alone. Inputs that cannot be read are all named, and nothing is written unless --skip-bad is "
+        "given.\n"
+        "Exit status 3 when calls were dropped or lost, or something was skipped or left out: each is said on stderr.",
     .options = options,
     .least = 1,
     .most = SIZE_MAX,

@@ -26,8 +26,11 @@ static int report(sp_inputs *inputs, const struct arguments *arguments)
     sp_error error = {0};
     struct region_table table;
     char buffer[64];
-    if (inputs_collect(inputs, arguments, NULL) > 0)
+    struct bad_inputs bad = {0};
+    inputs_collect(inputs, arguments, &bad, NULL);
+    if (bad.nothing + sp_inputs_bad(inputs) > 0)
         return END_FAILED;
+    sp_inputs_on_bad(inputs, NULL, NULL);
     if (sp_results_load(&results, inputs, true, &error) < 0) {
         say("%s", error.text);
         return END_FAILED;

@@ -186,7 +186,7 @@ static int merge(const struct plan *plan, const char *command, int command_statu
     } else if (status < 0) {
         say("%s", error.text);
     } else {
-        end = profile_write(inputs, plan->output, NULL, false, &report);
+        end = profile_write(inputs, plan->output, sp_write_settings_default(), &report);
         if ((end == END_DONE || end == END_LOSS) && print_table(plan->output) != END_DONE)
             end = END_FAILED;
     }

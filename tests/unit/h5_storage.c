@@ -13,40 +13,17 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "io/h5.h"
+#include "h5_put.h"
 
 enum { LZF = 32000 };
 
 static char folder[64], path[128];
 
-static void put_packed(hid_t file, const char *name, hid_t stored, const int64_t *values, hsize_t count, hid_t plist)
-{
-    hid_t space = H5Screate_simple(1, &count, NULL), links = H5Pcreate(H5P_LINK_CREATE);
-    H5Pset_create_intermediate_group(links, 1);
-    hid_t set = H5Dcreate2(file, name, stored, space, links, plist, H5P_DEFAULT);
-    assert_true(set >= 0);
-    if (values)
-        assert_true(H5Dwrite(set, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-    H5Dclose(set);
-    H5Pclose(links);
-    H5Sclose(space);
-}
-
-static void put(hid_t file, const char *name, hid_t stored, const int64_t *values, hsize_t count)
-{
-    put_packed(file, name, stored, values, count, H5P_DEFAULT);
-}
-
 static hid_t begin(void)
 {
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(file >= 0);
-    short schema = 2;
-    hid_t scalar = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate2(file, "scope_profiler_schema", H5T_STD_I16BE, scalar, H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(H5Awrite(attribute, H5T_NATIVE_SHORT, &schema) >= 0);
-    H5Aclose(attribute);
-    H5Sclose(scalar);
+    put_number(file, "scope_profiler_schema", H5T_STD_I16BE, 2);
     return file;
 }
 
@@ -58,18 +35,7 @@ static void put_tables(hid_t file)
     put(file, "/rank_region_index/ranks", H5T_STD_U16BE, ranks, 3);
     put(file, "/rank_region_index/event_offsets", H5T_STD_I16LE, offsets, 3);
     put(file, "/rank_region_index/event_counts", H5T_STD_U32LE, counts, 3);
-    hid_t text = H5Tcopy(H5T_C_S1), space, links = H5Pcreate(H5P_LINK_CREATE);
-    hsize_t two = 2;
-    H5Tset_size(text, 6);
-    H5Tset_strpad(text, H5T_STR_SPACEPAD);
-    H5Pset_create_intermediate_group(links, 1);
-    space = H5Screate_simple(1, &two, NULL);
-    hid_t set = H5Dcreate2(file, "/region_table/names", text, space, links, H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(H5Dwrite(set, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, "main  step  ") >= 0);
-    H5Dclose(set);
-    H5Pclose(links);
-    H5Sclose(space);
-    H5Tclose(text);
+    put_texts(file, "/region_table/names", "main  step  ", 6, 2);
 }
 
 static const int64_t starts[] = {10, 20, 30, 5, 1, 2}, ends[] = {11, 22, 33, 50, 2, 9};
@@ -109,12 +75,8 @@ static void narrow_or_packed_values_misread(void **state)
     (void)state;
     const hid_t types[] = {H5T_STD_I8LE, H5T_STD_U64BE, H5T_STD_I64LE, H5T_STD_I32BE};
     for (size_t i = 0; i < 4; i++) {
-        hid_t file = begin(), plist = H5Pcreate(H5P_DATASET_CREATE);
-        hsize_t chunk = 4;
+        hid_t file = begin(), plist = packed_in(4);
         put_tables(file);
-        H5Pset_chunk(plist, 1, &chunk);
-        H5Pset_shuffle(plist);
-        H5Pset_deflate(plist, 4);
         put(file, "/events/start_times", types[i], starts, 6);
         put_packed(file, "/events/end_times", types[3 - i], ends, 6, plist);
         put(file, "/events/gpu_durations", types[i], ends, 6);

@@ -307,6 +307,40 @@ static void endless_crossing_ends_in_overlap(void **state)
     memory_destroy(source);
 }
 
+static void overlapping_calls_are_all_handed_on(void **state)
+{
+    (void)state;
+    struct sp__nest_space space = {0}; /* that every pass finds as the one before left it */
+    for (size_t rows = 2; rows <= 16; rows += 7)
+        for (size_t budget = 0; budget <= 1 << 20; budget += 1 << 20) {
+            struct sp__source *source = random_source(rows, 0, 40000, 5);
+            struct sp__rank *rank;
+            assert_int_equal(sp__rank_create(&rank, &source, 1, NULL), 0);
+            struct collected all = room_for(rank->calls);
+            struct sp__nest_settings settings = {
+                .budget = budget, .number = true, .emit = collect, .context = &all, .space = &space};
+            struct sp__nest_result result;
+            assert_int_equal(sp__nest(rank, &settings, &result, NULL), 0);
+            assert_true(result.overlap);
+            assert_int_equal(all.count, rank->calls);
+            for (size_t r = 0; r < rank->row_count; r++) {
+                const struct sp__rank_row *row = &rank->rows[r];
+                int64_t total = 0, last = INT64_MIN;
+                for (uint64_t i = row->first; i < row->first + row->calls; i++) {
+                    assert_true(all.start[i] >= last);
+                    last = all.start[i];
+                    total += all.end[i] - all.start[i];
+                }
+                assert_int_equal(total, row->summary.total);
+                assert_int_equal(row->exclusive, -1);
+            }
+            drop(&all);
+            sp__rank_destroy(rank);
+            memory_destroy(source);
+        }
+    free(space.memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +350,7 @@ int main(void)
         cmocka_unit_test(first_fit_and_the_empty_call_at_an_end),
         cmocka_unit_test(stored_ids_are_kept),
         cmocka_unit_test(endless_crossing_ends_in_overlap),
+        cmocka_unit_test(overlapping_calls_are_all_handed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -12,11 +13,13 @@
 
 static const char *output;
 static bool json, yes;
+static struct values globs;
 static struct arguments arguments;
 
 static const struct option options[] = {{'o', "output", "FILE", "where", &output},
                                         {'j', "json", NULL, "JSON", &json},
                                         {'y', "yes", NULL, "do it", &yes},
+                                        {'g', "glob", "GLOB...", "which", &globs},
                                         {0, NULL, NULL, NULL, NULL}};
 static const struct verb verb = {
     .name = "test", .operands = "FILE...", .summary = "s", .about = "a", .options = options, .least = 1, .most = 2};
@@ -77,6 +80,20 @@ static void values_attached_or_not(void **state)
     assert_string_equal(output, "-x");
 }
 
+static void values_given_again_replace_the_first(void **state)
+{
+    (void)state;
+    globs = (struct values){0};
+    assert_int_equal(parse(&verb, "test -g a,b x --glob=* -gc"), -1);
+    assert_int_equal(globs.count, 3);
+    assert_string_equal(globs.given[0], "a,b");
+    assert_string_equal(globs.given[1], "*");
+    assert_string_equal(globs.given[2], "c");
+    assert_int_equal(arguments.count, 1);
+    assert_int_equal(parse(&verb, "test x --glob"), END_USAGE);
+    free(globs.given);
+}
+
 static void two_dashes_end_options(void **state)
 {
     (void)state;
@@ -122,9 +139,12 @@ static void help_wins_over_missing_operands(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_stand_anywhere), cmocka_unit_test(values_attached_or_not),
-        cmocka_unit_test(two_dashes_end_options), cmocka_unit_test(a_command_keeps_its_own_options),
-        cmocka_unit_test(wrong_usage_is_2),       cmocka_unit_test(help_wins_over_missing_operands)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(options_stand_anywhere),
+                                       cmocka_unit_test(values_attached_or_not),
+                                       cmocka_unit_test(values_given_again_replace_the_first),
+                                       cmocka_unit_test(two_dashes_end_options),
+                                       cmocka_unit_test(a_command_keeps_its_own_options),
+                                       cmocka_unit_test(wrong_usage_is_2),
+                                       cmocka_unit_test(help_wins_over_missing_operands)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

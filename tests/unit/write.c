@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -43,6 +44,7 @@ static struct sp__source *heat(uint32_t rank, size_t threads, int64_t steps, boo
     if (crossed)
         memory_add(source, 1, begin + 90 + steps * 100, begin + 500 + steps * 100, threads ? 0 : -1);
     snprintf(source->hostname, sizeof source->hostname, "node1");
+    source->recorded = threads > 0;
     return source;
 }
 
@@ -328,6 +330,138 @@ static void no_memory_of_calls_is_needed_for_many(void **state)
     sp_inputs_destroy(inputs);
 }
 
+/* ---- many threads -------------------------------------------------------------------------------------------------
+ */
+
+enum { RANKS = 40, STEPS = 3000 };
+
+/* What a write said, line by line. */
+static char said[RANKS * 256];
+static void note(void *context, const char *text)
+{
+    size_t length = strlen(said);
+    (void)context;
+    snprintf(said + length, sizeof said - length, "%s\n", text);
+}
+
+static sp_inputs *many_ranks(void)
+{
+    static char paths[RANKS][32];
+    struct sp__source *sources[RANKS];
+    for (uint32_t r = 0; r < RANKS; r++) { /* some with threads, some without, some of which overlap */
+        sources[r] = heat(r, r % 3, r % 4 ? STEPS : 1, r % 5 == 0);
+        snprintf(paths[r], sizeof paths[r], "rank %u", (unsigned)r);
+        sources[r]->path = paths[r];
+    }
+    return of(sources, RANKS);
+}
+
+/* By the calling thread alone, or by as many as there are processors. */
+static int write_by(sp_inputs *inputs, const char *path, bool alone, sp_error *error)
+{
+    sp_write_settings settings = sp_write_settings_default();
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    for (int cpu = 0; !CPU_COUNT(&one); cpu++)
+        if (CPU_ISSET(cpu, &all))
+            CPU_SET(cpu, &one);
+    settings.nesting = true;
+    settings.warn = note;
+    said[0] = 0;
+    if (alone)
+        sched_setaffinity(0, sizeof one, &one);
+    int result = sp_inputs_write(inputs, path, &settings, NULL, error);
+    sched_setaffinity(0, sizeof all, &all);
+    return result;
+}
+
+static int64_t *columns_of(struct sp__source *source, size_t row, size_t *ret_bytes)
+{
+    size_t count = (size_t)source->rows[row].calls;
+    int64_t *memory = calloc(count + 1, 5 * sizeof *memory);
+    struct sp__calls calls = {.start = memory, .end = memory + count, .thread = memory + 2 * count};
+    calls.call = source->ids ? memory + 3 * count : NULL;
+    calls.parent = source->ids ? memory + 4 * count : NULL;
+    assert_int_equal(source->read(source, row, 0, count, &calls, NULL), 0);
+    *ret_bytes = 5 * count * sizeof *memory;
+    return memory;
+}
+
+static void same_calls(sp_inputs *left, sp_inputs *right)
+{
+    assert_int_equal(left->count, right->count);
+    for (size_t i = 0; i < left->count; i++) {
+        struct sp__source *a = left->sources[i], *b = right->sources[i];
+        assert_int_equal(a->row_count, b->row_count);
+        for (size_t r = 0; r < a->row_count; r++) {
+            size_t bytes, other_bytes;
+            int64_t *one = columns_of(a, r, &bytes), *other = columns_of(b, r, &other_bytes);
+            assert_int_equal(bytes, other_bytes);
+            assert_memory_equal(one, other, bytes);
+            free(one);
+            free(other);
+        }
+    }
+}
+
+static void the_number_of_threads_cannot_be_told_from_the_profile(void **state)
+{
+    (void)state;
+    sp_inputs *inputs = many_ranks();
+    char first[sizeof said];
+    assert_int_equal(write_by(inputs, at("alone.h5"), true, NULL), 0);
+    memcpy(first, said, sizeof first);
+    assert_non_null(strstr(first, "overlap"));
+    sound(at("alone.h5"));
+    sp_inputs *alone = opened(at("alone.h5"));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(write_by(inputs, at("together.h5"), false, NULL), 0);
+        char *name = strstr(said, at("together.h5")); /* the last line names the output */
+        if (name)
+            *name = 0;
+        assert_memory_equal(said, first, strlen(said));
+        sp_inputs *together = opened(at("together.h5"));
+        same_results(alone, together);
+        same_calls(alone, together);
+        sp_inputs_destroy(together);
+    }
+    sp_inputs_destroy(alone);
+    sp_inputs_destroy(inputs);
+}
+
+static int damaged_read(struct sp__source *source, size_t row, uint64_t first, size_t count,
+                        const struct sp__calls *ret, sp_error *error)
+{
+    if (first + count < source->rows[row].calls / 2)
+        return memory_read(source, row, first, count, ret, error);
+    return sp__fail(error, SP_ERR_TRACE_FORMAT, 0, source->path, "byte 0", "is damaged");
+}
+
+static void tell_of_bad(void *context, const sp_error *error)
+{
+    note(context, error->file);
+}
+
+static void of_several_bad_ranks_the_first_is_named_or_all_of_them_in_order(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 20; turn++) {
+        sp_inputs *inputs = many_ranks();
+        static const size_t bad[] = {13, 17, 18, 39};
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+            inputs->sources[bad[i]]->read = damaged_read;
+        sp_error error = {0};
+        assert_int_equal(write_by(inputs, at("bad.h5"), turn & 1, &error), SP_ERR_TRACE_FORMAT);
+        assert_string_equal(error.file, "rank 13");
+        sp_inputs_on_bad(inputs, tell_of_bad, NULL);
+        assert_true(write_by(inputs, at("bad.h5"), turn & 1, &error) < 0);
+        assert_string_equal(said, "rank 13\nrank 17\nrank 18\nrank 39\n");
+        assert_int_equal(access(at("bad.h5"), F_OK), -1);
+        sp_inputs_destroy(inputs);
+    }
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -354,6 +488,8 @@ int main(void)
         cmocka_unit_test(an_input_is_never_the_output),
         cmocka_unit_test(no_space_leaves_the_old_file_and_no_litter),
         cmocka_unit_test(no_memory_of_calls_is_needed_for_many),
+        cmocka_unit_test(the_number_of_threads_cannot_be_told_from_the_profile),
+        cmocka_unit_test(of_several_bad_ranks_the_first_is_named_or_all_of_them_in_order),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

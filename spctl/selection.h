@@ -1,0 +1,18 @@
+/* selection.h: what of the inputs an option asks for, and how it is to be written. Each function says what is wrong with
+ * a value and returns false. */
+#ifndef SPCTL_SELECTION_H
+#define SPCTL_SELECTION_H
+
+#include "options.h"
+#include "scope_profiler_io.h"
+
+/* "0-7,12": pairs on the heap, both ends included. */
+bool ranks_parse(const char *text, uint32_t (**ret)[2], size_t *ret_count);
+
+/* "1.5" seconds, to the nanosecond. */
+bool seconds_parse(const char *text, int64_t *ret_ns);
+
+bool schema_parse(const char *text, int *ret);   /* "2", "3" */
+bool compress_parse(const char *text, int *ret); /* "none" 0, "gzip", "gzip:1" ... "gzip:9" */
+
+#endif
