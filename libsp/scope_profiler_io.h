@@ -64,6 +64,20 @@ void sp_inputs_on_bad(sp_inputs *inputs, void (*bad)(void *context, const sp_err
 /* How many files were told of so far. */
 size_t sp_inputs_bad(const sp_inputs *inputs);
 
+/* Has a child process open profiles from now on. HDF5 1.10 itself crashes or loops over some damaged files; so asked,
+ * such a file is SP_ERR_CORRUPT_PROFILE, where else this process would die. The child is made by fork(2) when the first
+ * profile is added and ends with the inputs, or over a damaged file, and then there is another; it works under limits of
+ * processor time and memory. It hands over the tables, and tries what will be read later: the chunks and samples of the
+ * calls, and the groups. What changes after that, or is damaged among calls that it did not sample, can still end this
+ * process when its turn comes. Off at the beginning: for programs that may fork and that leave their children's statuses
+ * alone (no SIGCHLD ignored, no wait for any child). */
+enum sp_probe {
+    SP_PROBE_NONE = 0,
+    SP_PROBE_STATISTICS, /* for statistics: calls are tried of files alone that hold no summaries */
+    SP_PROBE_ALL
+};
+void sp_inputs_probe(sp_inputs *inputs, enum sp_probe what);
+
 /* A .spt, a profile, a spool, or a folder (its *.spt and *_rank<N>.h5, not below it). The content decides which, not the
  * name. Opened and its tables read now, so that a bad one is named now; its calls are read when their turn comes.
  * What lies beside it as its session published it is known as that session's (the notes there tell). A file that was

@@ -1,5 +1,6 @@
 #include "inputs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,6 +43,19 @@ static bool session_exists(const char *data_dir, const char *name)
     return data_dir && sp__session_valid(name) && session_resolve(data_dir, name, session) > 0;
 }
 
+/* The same as far as a look at the data folder tells, without opening a spool of it. */
+static bool session_has_folder(const char *data_dir, const char *name)
+{
+    size_t length = strlen(name);
+    bool found = false;
+    DIR *folder = data_dir && sp__session_valid(name) ? opendir(data_dir) : NULL;
+    for (const struct dirent *entry; folder && !found && (entry = readdir(folder));)
+        found = strncmp(entry->d_name, name, length) == 0 && (!entry->d_name[length] || entry->d_name[length] == '@');
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
 static bool add_session(const struct collecting *c, const char *name, bool only_session, json_t *taken)
 {
     sp_error error = {0};
@@ -76,12 +90,12 @@ static bool add_session(const struct collecting *c, const char *name, bool only_
 static bool add_path(const struct collecting *c, const char *path, json_t *taken)
 {
     sp_error error = {0};
-    bool both = !strchr(path, '/') && session_exists(c->data_dir, path);
+    bool name = !strchr(path, '/');
     int status = sp_inputs_add_path(c->inputs, path, &error);
     /* Without a data folder it could write to, a program spools to a folder of that name where it ran. */
-    if (both && status == SP_ERR_NOT_FOUND)
+    if (name && status == SP_ERR_NOT_FOUND && session_exists(c->data_dir, path))
         return add_session(c, path, true, taken);
-    if (both)
+    if (name && session_has_folder(c->data_dir, path))
         say("%s is a file or folder here and a session too: the file or folder is taken; %s%s names the session", path,
             forced, path);
     if (status < 0) {

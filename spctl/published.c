@@ -56,8 +56,10 @@ static bool calls_in(const char *file, json_int_t rank, uint64_t *ret, char why[
     sp_results *results = NULL;
     sp_error error = {0};
     int status = sp_inputs_create(&inputs, &error);
-    if (status == 0)
+    if (status == 0) {
+        sp_inputs_probe(inputs, SP_PROBE_STATISTICS);
         status = sp_inputs_add_path(inputs, file, &error);
+    }
     if (status == 0)
         status = sp_results_load(&results, inputs, true, &error);
     if (status == 0) {

@@ -48,14 +48,14 @@ static double seconds_now(void)
 
 void progress_begin(struct progress *ret, const char *what)
 {
-    *ret = (struct progress){.what = what, .began = seconds_now()};
+    *ret = (struct progress){.what = what, .began = seconds_now(), .terminal = isatty(STDERR_FILENO)};
 }
 
 void progress_show(void *progress, double done)
 {
     struct progress *p = progress;
-    double now = seconds_now();
-    if (now - p->began < 1 || now - p->shown < 0.2 || !isatty(STDERR_FILENO))
+    double now = p->terminal ? seconds_now() : 0;
+    if (!p->terminal || now - p->began < 1 || now - p->shown < 0.2)
         return;
     p->shown = now;
     line_shown = true;

@@ -2,6 +2,7 @@
 #ifndef SPCTL_SAY_H
 #define SPCTL_SAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { END_DONE = 0, END_FAILED = 1, END_USAGE = 2, END_LOSS = 3 };
@@ -21,6 +22,7 @@ struct progress {
     const char *what;
     double began;
     double shown;
+    bool terminal;
 };
 void progress_begin(struct progress *ret, const char *what);
 void progress_show(void *progress, double done);

@@ -76,8 +76,7 @@ static const char *group_fault(hid_t input, const char *path)
     return look.fault;
 }
 
-/* Words of why it was not copied, or NULL. */
-static const char *copy_group(hid_t file, hid_t input, const char *path)
+const char *sp__h5_copy_group(hid_t file, hid_t input, const char *path)
 {
     if (sp__h5_exists(file, path))
         return "another input has a group of that name";
@@ -112,7 +111,7 @@ int sp__h5_carry(struct sp__h5_out *out, hid_t file)
                     input = H5I_INVALID_HID;
             }
             for (size_t i = 0; i < part->group_count && !out->failed; i++) {
-                const char *fault = input < 0 ? error.text : copy_group(file, input, part->groups[i]);
+                const char *fault = input < 0 ? error.text : sp__h5_copy_group(file, input, part->groups[i]);
                 if (fault)
                     sp__writing_warn(writing, "%s: %s is left out: %s", path, part->groups[i], fault);
             }

@@ -59,6 +59,9 @@ int sp__h5_pack(struct sp__h5_out *out, hid_t group, const char *const *names);
 /* h5_carry.c: what stands below /rank<N>/ in the inputs, as it is. What cannot be copied is warned of. */
 int sp__h5_carry(struct sp__h5_out *out, hid_t file);
 
+/* One of them; words of why it was not copied, or NULL. */
+const char *sp__h5_copy_group(hid_t file, hid_t input, const char *path);
+
 /* h5_file.c: a file access list for what is written to `fd`. HDF5 sees no failure of it; *ret_error, which must outlive
  * the file, holds the errno of the first one. */
 hid_t sp__h5_access(int fd, int *ret_error);

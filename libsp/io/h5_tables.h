@@ -41,6 +41,17 @@ struct sp__h5_tables {
 int sp__h5_tables_read(struct sp__h5_tables *ret, hid_t file, const char *path, uint64_t file_size, sp_error *error);
 void sp__h5_tables_finish(struct sp__h5_tables *tables);
 
+/* h5_tables_cross.c: as bytes, and from bytes that another process made of them. False: no memory, or they are not
+ * whole. */
+bool sp__h5_tables_pack(struct sp__h5_tables *tables, char **ret, size_t *ret_length);
+bool sp__h5_tables_unpack(struct sp__h5_tables *ret, const char *bytes, size_t length);
+
+/* probe.c: sp__h5_open and sp__h5_tables_read in a child, which also tries what inputs->probe says. 0; the error of
+ * bad tables; SP_ERR_CORRUPT_PROFILE where the file ends the child. What is wrong with the calls is for who reads them to
+ * say. */
+int sp__h5_tables_probe(struct sp__h5_tables *ret, struct sp__file_id *ret_id, sp_inputs *inputs, const char *path,
+                        sp_error *error);
+
 /* A metadata attribute's number or first text; `missing` or NULL where there is none. */
 int64_t sp__h5_tables_number(const struct sp__h5_tables *tables, const char *key, int64_t missing);
 const char *sp__h5_tables_text(const struct sp__h5_tables *tables, const char *key);

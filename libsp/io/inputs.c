@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "apart.h"
 #include "find.h"
 #include "format.h"
 #include "inputs.h"
@@ -42,6 +43,7 @@ void sp_inputs_destroy(sp_inputs *inputs)
         return;
     sp__inputs_cut(inputs, (struct sp__mark){0, 0, 0});
     sp__beside_destroy(inputs->beside);
+    (void)sp__apart_end(&inputs->prober);
     free(inputs->repeated);
     free(inputs->taken);
     free(inputs->sources);

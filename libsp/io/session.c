@@ -172,6 +172,8 @@ static int open_merged(struct adding *a, const char *path, struct merged **ret)
     int status = more && fresh.path ? sp_inputs_create(&fresh.ranks, a->error)
                                     : sp__fail(a->error, SP_ERR_SYSTEM, ENOMEM, path, NULL, "cannot be read");
     if (!status)
+        sp_inputs_probe(fresh.ranks, a->inputs->probe);
+    if (!status)
         status = sp__open_h5(fresh.ranks, path, -1, a->error);
     if (status) {
         sp_inputs_destroy(fresh.ranks);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "../scope_profiler_io.h"
 #include "../shared/recording.h"
@@ -93,6 +94,12 @@ struct sp__source {
     void *data; /* the format's own */
 };
 
+/* apart.h: a child process; pid 0: there is none. */
+struct sp__apart {
+    pid_t pid;
+    int fd;
+};
+
 /* inputs.c owns the list; the openers below append to it. */
 struct sp_inputs {
     struct sp__source **sources;
@@ -107,6 +114,8 @@ struct sp_inputs {
     size_t repeated_count;
     struct sp__beside *beside; /* beside.c: the notes of the folder that was looked at last */
     bool narrowed;             /* sp_inputs_select was called */
+    enum sp_probe probe;
+    struct sp__apart prober;   /* probe.c: the child that looks at profiles */
 };
 int sp__inputs_append(sp_inputs *inputs, struct sp__source *source,
                       sp_error *error); /* takes ownership, also on failure */

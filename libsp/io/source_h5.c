@@ -375,6 +375,18 @@ static int add_ranks(struct opening *o)
     return status;
 }
 
+static int read_tables(struct opening *o, const char *path)
+{
+    struct profile *profile = o->profile;
+    sp__h5_lock();
+    int status = sp__h5_open(&profile->events.file, &profile->id, NULL, path, o->error);
+    if (!status)
+        status = sp__h5_tables_read(&o->tables, profile->events.file, path, profile->id.size, o->error);
+    sp__h5_events_rest(&profile->events);
+    sp__h5_unlock();
+    return status;
+}
+
 int sp__open_h5(sp_inputs *inputs, const char *path, int64_t only_rank, sp_error *error)
 {
     struct profile *profile = calloc(1, sizeof *profile);
@@ -386,12 +398,8 @@ int sp__open_h5(sp_inputs *inputs, const char *path, int64_t only_rank, sp_error
     struct sp__h5_events *events = &profile->events;
     *events = (struct sp__h5_events){.path = profile->path, .file = H5I_INVALID_HID};
     struct opening o = {.inputs = inputs, .profile = profile, .only_rank = only_rank, .error = error};
-    sp__h5_lock();
-    int status = sp__h5_open(&events->file, &profile->id, NULL, path, error);
-    if (!status)
-        status = sp__h5_tables_read(&o.tables, events->file, path, profile->id.size, error);
-    sp__h5_events_rest(events);
-    sp__h5_unlock();
+    int status =
+        inputs->probe ? sp__h5_tables_probe(&o.tables, &profile->id, inputs, path, error) : read_tables(&o, path);
     if (!status) {
         events->file_size = profile->id.size;
         events->deltas = o.tables.deltas;

@@ -73,6 +73,7 @@ static int merge(sp_inputs *inputs, const struct arguments *arguments, const sp_
                  sp_write_settings settings, struct bad_inputs *bad, json_t *taken)
 {
     sp_write_report report;
+    sp_inputs_probe(inputs, SP_PROBE_ALL);
     inputs_collect(inputs, arguments, bad, taken);
     if (bad->nothing > 0 && (!skip_bad || bad->nothing == arguments->count)) {
         if (arguments->count > 1)

@@ -27,6 +27,7 @@ static int report(sp_inputs *inputs, const struct arguments *arguments)
     struct region_table table;
     char buffer[64];
     struct bad_inputs bad = {0};
+    sp_inputs_probe(inputs, SP_PROBE_STATISTICS);
     inputs_collect(inputs, arguments, &bad, NULL);
     if (bad.nothing + sp_inputs_bad(inputs) > 0)
         return END_FAILED;

@@ -147,8 +147,10 @@ static int print_table(const char *path)
     sp_results *results = NULL;
     sp_error error = {0};
     int status = sp_inputs_create(&inputs, &error);
-    if (status == 0)
+    if (status == 0) {
+        sp_inputs_probe(inputs, SP_PROBE_STATISTICS);
         status = sp_inputs_add_path(inputs, path, &error);
+    }
     if (status == 0)
         status = sp_results_load(&results, inputs, true, &error);
     if (status == 0) {
@@ -178,8 +180,10 @@ static int merge(const struct plan *plan, const char *command, int command_statu
     settings.recover = true;
     int end = END_FAILED;
     int status = sp_inputs_create(&inputs, &error);
-    if (status == 0)
+    if (status == 0) {
+        sp_inputs_probe(inputs, SP_PROBE_ALL);
         status = sp_inputs_add_session(inputs, &settings, &error);
+    }
     if (status == SP_ERR_NOT_FOUND) {
         if (ran)
             say("%s recorded nothing: it has to be linked with libsp and to call sp_init", command);

@@ -74,7 +74,7 @@ PYEOF
 
 [[ $SP_TEST_SANITIZE == none ]] || echo "sanitizers need the address space: no limit to it and to memory"
 $PY "$T/make.py" "$T/ranks" 4096 5 10 && $PY "$T/make.py" "$T/regions" 1 50000 2 && $PY "$T/make.py" "$T/calls" 2 5 600000 &&
-    $PY "$T/make.py" h5 "$T/profiles" 600 || fail "no inputs can be made"
+    $PY "$T/make.py" h5 "$T/profiles" 300 || fail "no inputs can be made"
 limited ranks 104 "$T/ranks" # 64 MiB and 2 KiB a row
 holds ranks 4096 5 10
 limited regions 164 "$T/regions"
@@ -82,4 +82,4 @@ holds regions 1 50000 2
 limited calls 64 "$T/calls"
 holds calls 2 5 600000
 limited profiles 66 "$T/profiles"
-holds profiles 600 2 3
+holds profiles 300 2 3
