@@ -115,7 +115,7 @@ struct sp_inputs {
     struct sp__beside *beside; /* beside.c: the notes of the folder that was looked at last */
     bool narrowed;             /* sp_inputs_select was called */
     enum sp_probe probe;
-    struct sp__apart prober;   /* probe.c: the child that looks at profiles */
+    struct sp__apart prober; /* probe.c: the child that looks at profiles */
 };
 int sp__inputs_append(sp_inputs *inputs, struct sp__source *source,
                       sp_error *error); /* takes ownership, also on failure */
