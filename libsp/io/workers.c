@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { STACK = 1 << 20, AHEAD = 16 << 20 };
+enum { STACK = 1 << 20, AHEAD = 32 << 20 };
 static const rlim_t heap = 80 << 20; /* of addresses, a thread: what malloc sets aside for one, and the stack */
 
 size_t sp__workers(size_t most)
