@@ -201,7 +201,9 @@ void sp_traces_free(char **traces, size_t count); /* NULL: nothing happens */
 /* What is to be loaded, and how. Everything that it points at may go after the call. */
 typedef struct sp_load_settings {
     const char *const *regions; /* patterns as of fnmatch(3), without flags; a region is loaded where any fits, and a
-                                 * pattern is also the exact name that equals it; NULL: all */
+                                 * pattern is also the exact name that equals it; NULL: all. Statistics of what is
+                                 * loaded stay those of the whole file, exclusive times too; a profile written from it
+                                 * (sp_write_results) knows only what is left, and computes them anew from that */
     size_t region_count;
     const uint32_t (*ranks)[2]; /* pairs of a first and a last rank, both included; NULL: all */
     size_t rank_count;          /* pairs */

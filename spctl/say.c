@@ -25,6 +25,7 @@ void say(const char *format, ...)
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     progress_end();
+    fflush(stdout); /* what was printed before stands before it, in a file too */
     char *clean = text_clean(line);
     fprintf(stderr, "spctl%s%s: %s\n", *verb ? " " : "", verb, clean ? clean : "out of memory");
     free(clean);

@@ -1,6 +1,6 @@
 /* average.c: how long a region takes on rank 0, on average.
  *
- *   cc average.c $(pkg-config --cflags --libs libspio) -o average
+ *   cc average.c -o average $(pkg-config --cflags --libs libspio) -Wl,-rpath,$(pkg-config --variable=libdir libspio)
  *   ./average run.h5 solve
  *
  * FILE is a profile or a trace. The whole library is described in scope_profiler_io.h. */

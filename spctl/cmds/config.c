@@ -73,8 +73,6 @@ static int run(const struct arguments *arguments)
         say("say what is wanted, --cflags --libs for example; see \"spctl config --help\"");
         return END_USAGE;
     }
-    if (version)
-        puts(SP_VERSION);
     if (include_dir)
         good &= print_folder("", SP_INSTALL_INCLUDE, "scope_profiler.h", "");
     if (cflags)
@@ -85,6 +83,8 @@ static int run(const struct arguments *arguments)
         good &= print_folder("", SP_INSTALL_FORTRAN, "scope_profiler.f90", "/scope_profiler.f90");
     if (fortran_mod_dir)
         good &= print_folder("", SP_INSTALL_INCLUDE, "scope_profiler.mod", "");
+    if (version)
+        puts(SP_VERSION);
     return good ? END_DONE : END_FAILED;
 }
 
