@@ -1,6 +1,7 @@
 /* spctl: lists, flushes, merges, reports, checks and recovers what programs recorded. */
 #include <errno.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,6 +61,7 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "C.UTF-8"); /* names are UTF-8 whatever the user's locale is */
+    signal(SIGXFSZ, SIG_IGN);       /* past a limit on file sizes writing fails, and what was begun is cleared away */
     int end = dispatch(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         say("cannot write to standard output: %s", strerror(errno));

@@ -47,6 +47,9 @@ static bool is_trace(const char *output)
 static int apart(const struct sp__recovery *recovery, const char *output)
 {
     struct stat from, to;
+    if (lstat(output, &to) == 0 && S_ISLNK(to.st_mode))
+        return sp__fail(recovery->error, SP_ERR_USAGE, 0, output, NULL,
+                        "is a symbolic link and is not replaced: name the file itself, or another output");
     if (stat(output, &to) || fstat(recovery->fd, &from))
         return 0;
     if (!S_ISREG(to.st_mode))

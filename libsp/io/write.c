@@ -127,12 +127,27 @@ void sp__ranks_destroy(struct sp__rank **ranks, size_t count)
     free(ranks);
 }
 
+/* A name that whoever writes there did not mean: what it stands for would be replaced, or taken for something else. */
+static int output_is_meant(const struct sp__writing *writing)
+{
+    struct stat link;
+    size_t length = strlen(writing->output), suffix = strlen(SP_TRACE_SUFFIX);
+    if (lstat(writing->output, &link) == 0 && S_ISLNK(link.st_mode))
+        return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
+                        "is a symbolic link and is not replaced: name the file itself, or another output");
+    if (writing->settings->format == SP_FILE_HDF5 && length >= suffix &&
+        !strcmp(writing->output + length - suffix, SP_TRACE_SUFFIX))
+        return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
+                        "is the name of a trace, and a profile is written: name it *" SP_HDF5_SUFFIX);
+    return 0;
+}
+
 /* The output must not be one of the inputs, by whatever name, nor a bad one that is going to be skipped. */
 static int output_is_apart(const struct sp__writing *writing)
 {
     struct stat output;
     if (stat(writing->output, &output) < 0)
-        return 0;
+        return output_is_meant(writing);
     if (!S_ISREG(output.st_mode))
         return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
                         "is no regular file and is not replaced: name another output");
@@ -142,7 +157,7 @@ static int output_is_apart(const struct sp__writing *writing)
             return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
                             "is also an input (%.500s): name another output", input->path);
     }
-    return 0;
+    return output_is_meant(writing);
 }
 
 static int settings_sound(const struct sp__writing *writing)
