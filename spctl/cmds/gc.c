@@ -252,6 +252,23 @@ static bool collect_folders(struct collection *c)
     return true;
 }
 
+/* Profiles and traces that were being written to the working folder. */
+static void collect_here(struct collection *c)
+{
+    char here[SP__PATH_SIZE];
+    size_t length = strlen(c->data_dir);
+    DIR *folder = getcwd(here, sizeof here) ? opendir(".") : NULL;
+    if (!folder)
+        return;
+    bool below = strncmp(here, c->data_dir, length) == 0; /* has been looked at */
+    for (struct dirent *entry; !below && (entry = readdir(folder)) != NULL;) {
+        bool output = strstr(entry->d_name, SP_HDF5_SUFFIX ".") || strstr(entry->d_name, SP_TRACE_SUFFIX ".");
+        if (output && litter_is(dirfd(folder), entry->d_name))
+            collect_file(c, dirfd(folder), here, entry->d_name);
+    }
+    closedir(folder);
+}
+
 /* What "spctl run" made for a daemon of its own and could not remove. */
 static void collect_runtime(struct collection *c, const char *runtime_dir)
 {
@@ -314,8 +331,10 @@ static int run(const struct arguments *arguments)
     if (status < 0)
         say("cannot read %s: %s", SP__SHM_DIR, strerror(-status));
     bool read = collect_folders(&c) && status == 0;
-    if (!c.session)
+    if (!c.session) {
+        collect_here(&c);
         collect_runtime(&c, runtime_dir);
+    }
     print(&c);
     json_decref(c.items);
     table_destroy(c.table);
@@ -332,8 +351,8 @@ const struct verb verb_gc = {
     .summary = "remove segments and spools that hold nothing unpublished",
     .about = "Shows what would be removed, and removes it with --yes: segments whose program is gone (what they still\n"
              "hold goes into their spool first), spools whose calls all stand in a published file, and temporaries of\n"
-             "killed processes, and their private runtime folders. A living program's segment and a spool that was not "
-             "published stay.",
+             "killed processes, also in the working folder, and their private runtime folders. A living program's\n"
+             "segment and a spool that was not published stay.",
     .options = options,
     .most = 1,
     .run = run,

@@ -101,4 +101,18 @@ if mount -t tmpfs -o size=2m tmpfs "$T/small" 2>/dev/null; then
 else
     echo "the full disk is left out: no small file system can be mounted here"
 fi
+# gc knows what a killed merge left in the folder where it is run, and touches nothing else there.
+mkdir "$T/left"
+"$SP_TEST_SPCTL" merge "$T/in" -o "$T/left/killed.h5" >/dev/null 2>&1 &
+merge=$!
+until compgen -G "$T/left/.killed.h5.*.tmp" >/dev/null || [[ -e $T/left/killed.h5 ]]; do :; done
+kill -STOP "$merge" 2>/dev/null
+temporary=$(compgen -G "$T/left/.killed.h5.*.tmp")
+kill -KILL "$merge" 2>/dev/null
+wait "$merge" 2>/dev/null
+rm -f "$T/left/killed.h5"
+[[ -n $temporary ]] || : >"$T/left/.killed.h5.$merge-0.tmp" # it was too quick: what it would have left
+: >"$T/left/notes.tmp"
+(cd "$T/left" && spctl gc --yes) >"$T/said" 2>&1 || fail "gc ends with $?: $(cat "$T/said")"
+[[ $(ls -A "$T/left") == notes.tmp ]] || fail "after gc there is $(ls -A "$T/left"): $(cat "$T/said")"
 echo "killed merges leave the old output or the new one"
