@@ -132,7 +132,7 @@ static int drop_repeated(char **paths, size_t *count, sp_error *error)
     return 0;
 }
 
-static int add_one(char ***all, size_t *count, const char *path, sp_error *error)
+int sp__find_is_folder(const char *path, bool *ret, sp_error *error)
 {
     struct stat s;
     if (!path || !*path)
@@ -140,11 +140,21 @@ static int add_one(char ***all, size_t *count, const char *path, sp_error *error
     if (stat(path, &s))
         return sp__fail(error, errno == ENOENT || errno == ENOTDIR ? SP_ERR_NOT_FOUND : SP_ERR_SYSTEM, errno, path,
                         NULL, "cannot be read");
-    if (!S_ISDIR(s.st_mode))
+    *ret = S_ISDIR(s.st_mode);
+    return 0;
+}
+
+static int add_one(char ***all, size_t *count, const char *path, sp_error *error)
+{
+    bool is_folder;
+    int status = sp__find_is_folder(path, &is_folder, error);
+    if (status)
+        return status;
+    if (!is_folder)
         return sp__texts_add(all, count, path) ? no_memory(path, error) : 0;
     char **found;
     size_t more;
-    int status = sp__find_in_folder(&found, &more, path, error);
+    status = sp__find_in_folder(&found, &more, path, error);
     if (status)
         return status;
     for (size_t i = 0; !status && i < more; i++)

@@ -8,4 +8,7 @@
  * SP_ERR_NOT_FOUND where it has none. */
 int sp__find_in_folder(char ***ret, size_t *ret_count, const char *folder, sp_error *error);
 
+/* Whether an input is a folder. What has no name or is not there is an error that says so. */
+int sp__find_is_folder(const char *path, bool *ret, sp_error *error);
+
 #endif

@@ -183,14 +183,12 @@ static int add_folder(sp_inputs *inputs, const char *path, sp_error *error)
 
 int sp_inputs_add_path(sp_inputs *inputs, const char *path, sp_error *error)
 {
-    struct stat s;
-    if (!path || !*path)
-        return sp__fail(error, SP_ERR_USAGE, 0, NULL, NULL, "an input has no name");
-    if (stat(path, &s))
-        return sp__fail(error, errno == ENOENT || errno == ENOTDIR ? SP_ERR_NOT_FOUND : SP_ERR_SYSTEM, errno, path,
-                        NULL, "cannot be read");
+    bool is_folder;
+    int status = sp__find_is_folder(path, &is_folder, error);
+    if (status)
+        return status;
     struct sp__mark mark = sp__inputs_mark(inputs);
-    int status = S_ISDIR(s.st_mode) ? add_folder(inputs, path, error) : add_file(inputs, path, error);
+    status = is_folder ? add_folder(inputs, path, error) : add_file(inputs, path, error);
     if (status)
         sp__inputs_cut(inputs, mark);
     return status;
