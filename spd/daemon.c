@@ -15,6 +15,7 @@
 #include "control.h"
 #include "env.h"
 #include "guard.h"
+#include "instant.h"
 #include "log.h"
 #include "rank.h"
 #include "session.h"
@@ -95,6 +96,7 @@ static void on_tick(uv_timer_t *timer)
 static void stop(struct daemon *daemon)
 {
     daemon->stopping = true;
+    SP__INSTANT(spd_stopping);
     sd_notify(0, "STOPPING=1");
     log_say(LOG_INFO, "stopping: publishing %zu ranks; their programs go on recording", daemon->rank_count);
     control_stop_listening(daemon);
@@ -168,6 +170,7 @@ static void release_ranks(struct daemon *daemon)
         if (status && !rank->stalled && !rank->aside)
             log_say(LOG_WARNING, RANK_SAYS ": last drain: %s; the records stay in the ring", RANK_NAMES(rank),
                     strerror(-status));
+        SP__INSTANT(spd_released);
         rank_destroy(rank);
     }
 }

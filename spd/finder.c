@@ -10,6 +10,7 @@
 
 #include "consumer.h"
 #include "daemon.h"
+#include "instant.h"
 #include "log.h"
 #include "names.h"
 #include "rank.h"
@@ -180,6 +181,7 @@ static void attach(struct finder *finder, const char *name, ino_t ino)
     struct sp__consumer *consumer = NULL;
     if (!status && daemon->rank_count >= daemon->rank_limit)
         status = -EMFILE;
+    SP__INSTANT(spd_attach);
     if (!status)
         status = sp__consumer_attach(&consumer, name, daemon->data_dir, why);
     if (!status)

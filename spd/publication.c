@@ -10,6 +10,7 @@
 
 #include "durable.h"
 #include "env.h"
+#include "instant.h"
 #include "log.h"
 #include "names.h"
 #include "node.h"
@@ -74,6 +75,7 @@ static void write_trace(struct publication *publication, const struct sp__record
         fail(publication, -status, publication->trace, NULL);
         return;
     }
+    SP__INSTANT(publish_written);
     publication->written = SP__FORMAT_TRACE;
     snprintf(publication->file, sizeof publication->file, "%s", publication->trace);
     remove_other_kind(publication, publication->hdf5);
@@ -103,6 +105,7 @@ static void prepare_rank(struct publication *publication)
     if (status) {
         fail(publication, -status, publication->note, NULL);
     } else {
+        SP__INSTANT(publish_noted);
         json_array_append_new(publication->facts, node_fact(recording, target, format, final));
         if (hdf5)
             publication->wants_hdf5 = true;
@@ -177,13 +180,16 @@ static void prepare_session(struct publication *publication)
 
 void publication_prepare(struct publication *publication)
 {
+    SP__INSTANT(publish_begin);
     if (publication->sync >= 0 && fdatasync(publication->sync)) {
         fail(publication, errno, publication->sources[0].path, NULL);
         return;
     }
+    SP__INSTANT(publish_synced);
     if (publication->spooled)
         atomic_store_explicit(publication->spooled, 1,
                               memory_order_release); /* pairs with sp_finalize's acquire load */
+    SP__INSTANT(publish_spooled);
     if (!publication->rank)
         prepare_session(publication);
     else if (publication->format == OPTIONS_MERGED)
@@ -284,8 +290,10 @@ static int rename_durably(struct publication *publication, const char *from)
 {
     int folder = open(publication->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int status = 0;
+    SP__INSTANT(merged_written);
     if (rename(from, publication->hdf5) || (folder >= 0 && fsync(folder)))
         status = -errno;
+    SP__INSTANT(merged_renamed);
     if (folder >= 0)
         close(folder);
     return status;
@@ -313,6 +321,7 @@ void publication_hdf5(struct publication *publication)
             unlink(temporary);
         return;
     }
+    SP__INSTANT(publish_written);
     publication->written = SP__FORMAT_HDF5;
     snprintf(publication->file, sizeof publication->file, "%s", publication->hdf5);
     if (session) {

@@ -11,6 +11,7 @@
 #include "daemon.h"
 #include "flush.h"
 #include "guard.h"
+#include "instant.h"
 #include "log.h"
 #include "names.h"
 #include "session.h"
@@ -122,6 +123,7 @@ int rank_create(struct daemon *daemon, struct sp__consumer *consumer)
     log_say(LOG_DEBUG, RANK_SAYS ": attached: pid %u, spool %s", RANK_NAMES(rank), (unsigned)id->pid,
             consumer->spool.path);
     daemon_due(daemon, rank);
+    SP__INSTANT(spd_attached);
     return 0;
 }
 

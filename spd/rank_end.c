@@ -12,6 +12,7 @@
 #include "daemon.h"
 #include "flush.h"
 #include "guard.h"
+#include "instant.h"
 #include "log.h"
 #include "names.h"
 #include "node.h"
@@ -52,6 +53,7 @@ static void answer_flush(struct rank *rank, uint32_t request, int error, uint32_
     if (request == atomic_load_explicit(&header->flush_done, memory_order_relaxed))
         return;
     sp__consumer_answer(rank->consumer, error ? SP_ERR_IO : SP_OK, error, format, error ? NULL : path);
+    SP__INSTANT(flush_answered);
     atomic_store_explicit(&header->flush_done, request,
                           memory_order_release); /* pairs with the waiting program's load */
 }
@@ -64,6 +66,7 @@ void rank_flush(struct rank *rank)
         rank_set_aside(rank, "the segment contradicts itself");
         return;
     }
+    SP__INSTANT(spd_flush);
     rank->flush_wanted = false;
     rank->flush_taken = request;
     if (status) {
@@ -91,6 +94,7 @@ void rank_end(struct rank *rank, uint32_t end)
     }
     if (status)
         return; /* the tick comes back to it */
+    SP__INSTANT(spd_end);
     if (!rank->ended && end == SP__END_DIED)
         log_say(LOG_WARNING, RANK_SAYS ": program (pid %u) died; publishing what it recorded", RANK_NAMES(rank),
                 (unsigned)rank_identity(rank)->pid);
@@ -156,6 +160,7 @@ void rank_published(struct rank *rank, const struct publication *publication)
     struct daemon *daemon = rank->daemon;
     int error = publication->error;
     rank->publication = NULL;
+    SP__INSTANT(publish_told);
     if (error) {
         failed(rank, publication);
     } else {
@@ -205,6 +210,7 @@ void rank_discard(struct rank *rank)
     log_say(LOG_DEBUG, RANK_SAYS ": discarded by its program", RANK_NAMES(rank));
     /* Spools first: a segment that is still there says that they may go; a spool alone would be merged. */
     remove_spools(rank);
+    SP__INSTANT(spd_discard);
     rank->discarded = true;
     rank_bury(rank);
 }
@@ -231,6 +237,7 @@ void rank_bury(struct rank *rank)
     if (rank->whole && rank->ended == SP__END_FINALIZED)
         /* Its name may go from now on; an spd that finds it so only removes it. Pairs with consumers' acquire loads. */
         atomic_store_explicit(&header->state, SP__FINALIZED, memory_order_release);
+    SP__INSTANT(rank_state);
     int status = remove_names(rank);
     if (status == -EAGAIN || status == -EBUSY) {
         rank->retry_ms = uv_now(&rank->daemon->loop) + SHORTLY_MS;
@@ -239,13 +246,16 @@ void rank_bury(struct rank *rank)
     if (status)
         log_say(LOG_WARNING, "segment %s: remove: %s; remove it by hand", rank->consumer->segment.name,
                 strerror(-status));
+    SP__INSTANT(rank_name);
     if (rank->whole && rank->ended && !merged(rank))
         remove_spools(rank);
+    SP__INSTANT(rank_spool);
     /* Whatever flush was still asked for is answered by this end. */
     atomic_store_explicit(&header->flush_done, atomic_load_explicit(&header->flush_request, memory_order_acquire),
                           memory_order_release);
     /* Last: when sp_finalize sees it, nothing is left. Pairs with its acquire load. */
     atomic_store_explicit(&header->published, 1, memory_order_release);
+    SP__INSTANT(rank_told);
     if (merged(rank) && rank->whole)
         session_want_merge(rank->session, false);
     rank_destroy(rank);

@@ -10,6 +10,7 @@
 
 #include "daemon.h"
 #include "flush.h"
+#include "instant.h"
 #include "log.h"
 #include "names.h"
 #include "node.h"
@@ -140,6 +141,7 @@ static void remove_merged_spools(struct session *session, const struct publicati
             continue;
         int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         unlink(path);
+        SP__INSTANT(merged_spool);
         publisher_close(&session->daemon->publisher, fd);
     }
     session->kept_bytes = 0;

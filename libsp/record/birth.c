@@ -15,6 +15,7 @@
 #include "arena.h"
 #include "env.h"
 #include "fork.h"
+#include "instant.h"
 #include "lane.h"
 #include "message.h"
 #include "names.h"
@@ -250,10 +251,13 @@ static int bury(int fd, const char *name)
     }
     uint32_t state = atomic_load_explicit(&segment.header->state, memory_order_acquire);
     bool over = state == SP__FINALIZED || state == SP__DISCARDED;
-    if (over || drain_dead(fd, name, state) == 0)
+    SP__INSTANT(bury_begin);
+    if (over || drain_dead(fd, name, state) == 0) {
+        SP__INSTANT(bury_drained);
         error = sp__segment_unlink(&segment);
-    else
+    } else {
         error = sp__segment_move_aside(&segment);
+    }
     sp__segment_close(&segment);
     return error;
 }

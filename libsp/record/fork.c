@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "instant.h"
 #include "message.h"
 #include "own.h"
 #include "region.h"
@@ -35,6 +36,7 @@ static void in_child(void)
         sp__names_free(&p->names);
         atomic_store_explicit(&p->phase, follow ? SP__FOLLOWING : SP__IDLE, memory_order_release);
     }
+    SP__INSTANT(fork_child);
     errno = saved;
 }
 
@@ -64,6 +66,7 @@ void sp__fork_follow(struct sp_profiler *p)
         p->settings.part = (uint32_t)getpid();
         if (sp__profiler_start(p, &p->settings) == SP_OK && sp__regions_inherit(p, parent.fd) != 0)
             sp__profiler_discard(p); /* handles of the parent would mean other regions */
+        SP__INSTANT(fork_follow);
         if (sp__born_fd_good(&parent))
             close(parent.fd);
     }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "instant.h"
 #include "message.h"
 #include "own.h"
 #include "publish.h"
@@ -127,5 +128,6 @@ enum sp__waited sp__wait_final(struct sp_profiler *p)
 enum sp__waited sp__wait_flush(struct sp_profiler *p)
 {
     uint32_t number = atomic_fetch_add_explicit(&p->header->flush_request, 1, memory_order_release) + 1;
+    SP__INSTANT(flush_asked);
     return wait_for(p, is_flushed, number, "flush");
 }

@@ -11,6 +11,7 @@
 
 #include "arena.h"
 #include "fork.h"
+#include "instant.h"
 #include "message.h"
 #include "names.h"
 #include "stats.h"
@@ -75,9 +76,11 @@ static int prepare(struct sp_profiler *p, struct sp__lane *lane, bool is_signal)
         error = reserve_ring(p, lane);
     if (error)
         return error;
+    SP__INSTANT(reserve_done);
     lane->signal_lane = is_signal;
     /* The places above are good: pairs with the acquire loads of whoever reads lanes. */
     atomic_store_explicit(&lane->ready, 1, memory_order_release);
+    SP__INSTANT(claim_ready);
     return 0;
 }
 
@@ -122,7 +125,9 @@ static void adopt(struct sp_profiler *p, struct sp__writer *w, struct sp__lane *
     w->lane = lane;
     sp__set_limit(w);
     sp__put_begin_markers(p, w);
+    SP__INSTANT(claim_marked);
     raise_used(p, n + 1);
+    SP__INSTANT(claim_used);
     w->reserved = SP__STACK_PAGE;
 }
 
@@ -139,11 +144,13 @@ int sp__lane_claim(struct sp_profiler *p, struct sp__writer *w)
         }
         struct sp__lane *lane = sp__lane_at(p, n);
         uint32_t free = 0;
+        SP__INSTANT(claim_before);
         /* Acquire: pairs with the release store of the thread that ended, after its last record. */
         if (atomic_load_explicit(&lane->claimed, memory_order_relaxed) != 0 ||
             !atomic_compare_exchange_strong_explicit(&lane->claimed, &free, 1, memory_order_acquire,
                                                      memory_order_relaxed))
             continue;
+        SP__INSTANT(claim_taken);
         bool ready = atomic_load_explicit(&lane->ready, memory_order_relaxed) != 0;
         if (ready && lane->signal_lane != w->is_signal) {
             atomic_store_explicit(&lane->claimed, 0, memory_order_release);
@@ -254,8 +261,10 @@ static void give_back(struct sp_profiler *p, struct sp__writer *w)
     }
     w->reserved = w->depth_limit = 0;
     w->lane = NULL;
+    SP__INSTANT(lane_ending);
     /* Pairs with the acquire of the next claim. */
     atomic_store_explicit(&lane->claimed, 0, memory_order_release);
+    SP__INSTANT(lane_free);
     atomic_fetch_add_explicit(&p->lanes_freed, 1, memory_order_release);
 }
 

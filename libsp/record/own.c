@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "env.h"
+#include "instant.h"
 #include "message.h"
 #include "names.h"
 
@@ -265,13 +266,16 @@ int sp__own_drain(struct sp_profiler *p)
     int error = sp__own_take(p);
     if (error)
         return error;
+    SP__INSTANT(own_take);
     error = sp__consumer_drain(p->own.consumer, 0, NULL);
+    SP__INSTANT(own_drained);
     if (error)
         sp__say(SP__SAY_SPOOL,
                 "cannot append to the spool %s: %s; make room there; calls are dropped and counted when a "
                 "ring is full",
                 p->own.consumer->spool.path, strerror(-error));
     sp__own_rest(p);
+    SP__INSTANT(own_rest);
     return error;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "instant.h"
 #include "own.h"
 #include "region.h"
 #include "stats.h"
@@ -138,6 +139,7 @@ static void remove_discarded(struct sp_profiler *p)
     if (sp__lock_take(segment.fd, SP__BYTE_CONSUMER) == 0) {
         if (spool[0] == '/')
             unlink(spool);
+        SP__INSTANT(discard_spool);
         sp__segment_unlink(&segment);
         sp__lock_release(segment.fd, SP__BYTE_CONSUMER);
     }
@@ -149,8 +151,10 @@ static void remove_discarded(struct sp_profiler *p)
 void sp__profiler_discard(struct sp_profiler *p)
 {
     uint32_t phase = atomic_load_explicit(&p->phase, memory_order_relaxed);
-    if (phase == SP__LIVE)
+    if (phase == SP__LIVE) {
         atomic_store_explicit(&p->header->state, SP__DISCARDED, memory_order_release);
+        SP__INSTANT(discard_state);
+    }
     atomic_store(&p->phase, SP__IDLE); /* seq_cst: see sp__enter */
     atomic_fetch_add_explicit(&p->generation, 1, memory_order_relaxed);
     if (!p->header)
@@ -195,6 +199,7 @@ sp_status sp__profiler_reset(struct sp_profiler *p)
     struct sp__header *header = p->header;
     sp__self.holds_off = 1;
     uint32_t before = atomic_exchange_explicit(&header->state, SP__RESETTING, memory_order_acq_rel);
+    SP__INSTANT(reset_state);
     sp_status status = SP_OK;
     if (!sp__quiesce(p, false) || sp__open_calls(p) > 0) {
         status = SP_ERR_OPEN_SCOPES;
@@ -207,14 +212,17 @@ sp_status sp__profiler_reset(struct sp_profiler *p)
             atomic_store_explicit(&lane->base[(epoch + 1) & 1], head, memory_order_relaxed);
             zero_stats(p, lane);
         }
+        SP__INSTANT(reset_bases);
         /* After every base: pairs with the consumer's acquire load. */
         atomic_store_explicit(&header->epoch, epoch + 1, memory_order_release);
+        SP__INSTANT(reset_epoch);
     }
     /* A pause that spd asked for meanwhile stands. */
     uint32_t resetting = SP__RESETTING;
     atomic_compare_exchange_strong_explicit(&header->state, &resetting, before, memory_order_release,
                                             memory_order_relaxed);
     sp__self.holds_off = 0;
+    SP__INSTANT(reset_done);
     pthread_mutex_unlock(&p->control);
     return status;
 }

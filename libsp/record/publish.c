@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "instant.h"
 #include "message.h"
 #include "own.h"
 #include "stats.h"
@@ -39,6 +40,7 @@ static void drop_name(struct sp_profiler *p)
     uint32_t finalizing = SP__FINALIZING;
     atomic_compare_exchange_strong_explicit(&p->header->state, &finalizing, SP__FINALIZED, memory_order_release,
                                             memory_order_relaxed);
+    SP__INSTANT(finalize_over);
     int fd = sp__reopen(p);
     if (fd < 0)
         return;
@@ -61,6 +63,7 @@ static int finish(struct sp_profiler *p)
     sp__own_done(p);
     if (error < 0)
         return error;
+    SP__INSTANT(finalize_waited);
     p->tick_ns = sp__tick_ns(p);
     if (error == 0 && atomic_load_explicit(&p->header->state, memory_order_relaxed) == SP__FINALIZING)
         drop_name(p);
@@ -75,7 +78,9 @@ sp_status sp__finalize(struct sp_profiler *p)
     if (atomic_load_explicit(&p->phase, memory_order_relaxed) == SP__LIVE) {
         sp__self.holds_off = 1;
         uint32_t before = atomic_exchange_explicit(&p->header->state, SP__FINALIZING, memory_order_acq_rel);
+        SP__INSTANT(finalize_state);
         (void)sp__quiesce(p, false);
+        SP__INSTANT(finalize_quiet);
         uint64_t open = sp__open_calls(p);
         if (finish(p) != 0) {
             atomic_store_explicit(&p->header->state, before, memory_order_release);

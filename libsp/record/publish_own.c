@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "instant.h"
 #include "message.h"
 #include "names.h"
 #include "note.h"
@@ -64,7 +65,9 @@ static int write_files(struct sp_profiler *p, bool final, bool *ret_keep)
         if (final)
             recording->ended = true; /* its END frame comes when this has succeeded */
         write_note(p, recording, p->path, "spt", final);
+        SP__INSTANT(own_noted);
         error = sp__trace_write(recording, p->path);
+        SP__INSTANT(own_written);
         *ret_keep = recording->thread_count > 1;
         if (error && final) { /* a later try, or somebody else's, is the final one */
             recording->ended = false;
@@ -114,18 +117,22 @@ static void close_books(struct sp_profiler *p, bool keep)
     if (keep) {
         (void)sp__consumer_mark(c, SP__END_FINALIZED);
         (void)sp__spool_sync(&c->spool);
+        SP__INSTANT(books_marked);
     }
     atomic_store_explicit(&header->spooled, 1, memory_order_release);
     atomic_store_explicit(&header->published, 1, memory_order_release);
     atomic_store_explicit(&header->state, SP__FINALIZED, memory_order_release);
+    SP__INSTANT(books_state);
     if (!keep) {
         char named[SP__PATH_SIZE];
         if (other_spool(p, named)) /* the recording took it in: it is of this incarnation */
             unlink(named);
         unlink(c->spool.path);
         sp__own_tidy(p);
+        SP__INSTANT(books_spool);
     }
     (void)sp__segment_unlink(&c->segment);
+    SP__INSTANT(books_name);
     sp__own_rest(p);
     sp__own_forget(p);
 }
@@ -140,6 +147,7 @@ int sp__publish_own(struct sp_profiler *p, bool final)
     error = sp__consumer_drain(c, 0, NULL);
     if (!error)
         error = sp__consumer_mark(c, 0);
+    SP__INSTANT(own_marked);
     if (error) {
         say_failed(p, error, c->spool.path);
     } else if (p->settings.mode == SP__MODE_STATS) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "instant.h"
 #include "message.h"
 #include "names.h"
 #include "utf8.h"
@@ -125,8 +126,10 @@ static sp_status append(struct sp_profiler *p, const char *name, size_t length, 
     names->hashes[names->count] = hash;
     names->buckets[find(names, name, hash)] = names->count + 1;
     names->count++;
+    SP__INSTANT(region_before);
     /* The row is whole: pairs with the acquire loads of readers. */
     atomic_store_explicit(&p->header->region_count, names->count, memory_order_release);
+    SP__INSTANT(region_after);
     return SP_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "instant.h"
 #include "lane.h"
 #include "own.h"
 
@@ -87,6 +88,7 @@ bool sp__make_room(struct sp_profiler *p, struct sp__writer *w, uint64_t n)
         return false;
     uint64_t start = sp__clock_mono(), limit = w->stalled ? 0 : p->settings.full_wait_ns, pause = 20000;
     bool rung = false;
+    SP__INSTANT(full_found);
     while (!sp__has_room(w, n)) {
         int lives = sp__consumer_lives(p);
         int drained = lives == 0 ? drain_here(p) : 0;
@@ -97,6 +99,7 @@ bool sp__make_room(struct sp_profiler *p, struct sp__writer *w, uint64_t n)
         if (!rung)
             sp__bell(p);
         rung = true;
+        SP__INSTANT(full_wait);
         sp__sleep_ns(pause);
         pause = pause < 200000 ? pause * 2 : 200000;
     }

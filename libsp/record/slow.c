@@ -6,6 +6,7 @@
 
 #include "arena.h"
 #include "fork.h"
+#include "instant.h"
 #include "lane.h"
 #include "own.h"
 #include "stats.h"
@@ -317,10 +318,12 @@ static bool finish_call(struct sp_profiler *p, struct sp__writer *w, uint32_t at
     if (!(entry->flags & SP__OPEN_UNRECORDED)) {
         uint32_t region = entry->region;
         now = sp__account(w, stats_of(p, w, region % SP__REGIONS), at, now);
-        if (drop)
+        if (drop) {
             sp__count(&w->lane->dropped, 1);
-        else if (w->records)
+            SP__INSTANT(full_drop);
+        } else if (w->records) {
             sp__put(w, entry->start, now, region, at, SP__CALL);
+        }
         if (!drop && now >= w->anchor_due)
             sp__put_anchor(p, w);
     }

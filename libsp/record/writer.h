@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "clock.h"
+#include "instant.h"
 #include "layout.h"
 #include "scope_profiler.h"
 
@@ -133,8 +134,10 @@ SP__HOT void sp__push(struct sp__writer *w, uint32_t region, uint32_t flags, uin
     uint32_t depth = w->depth;
     w->stack[depth].start = now;
     w->depth = depth + 1;
+    SP__INSTANT(begin_before);
     /* Pairs with the acquire load of readers of the open stack. */
     atomic_store_explicit(&w->lane->depth, depth + 1, memory_order_release);
+    SP__INSTANT(begin_after);
 }
 
 /* Adds the call in entry `at` to the statistics and to the time inside its parent. Returns its end. */
@@ -177,8 +180,11 @@ SP__HOT void sp__put(struct sp__writer *w, uint64_t start, uint64_t end, uint32_
     sp__fetch_ahead(&w->ring[(head + SP__AHEAD) & w->mask]);
     w->ring[head & w->mask] = (struct sp__record){start, end, region, (uint16_t)depth, (uint16_t)kind};
     w->head = head + 1;
+    SP__INSTANT(head_before);
     /* The record is whole before head covers it: pairs with the consumer's acquire load. */
     atomic_store_explicit(&w->lane->head, head + 1, memory_order_release);
+    SP__INSTANT(head_after);
+    SP__INSTANT_IF((head & w->mask) == w->mask, wrap);
 }
 
 /* Begins a call. false: nothing happened, take the slow path. */
@@ -232,6 +238,7 @@ SP__HOT bool sp__end_on(struct sp__writer *w, uint32_t region, uint64_t token, u
         sp__put(w, entry->start, now, region, at, SP__CALL);
     w->depth = at;
     atomic_store_explicit(&w->lane->depth, at, memory_order_release);
+    SP__INSTANT(end_after);
     sp__release(w);
     *ret_anchor = clock == SP__CLOCK_TSC && now >= w->anchor_due;
     return true;

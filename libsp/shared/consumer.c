@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "consumer.h"
+#include "instant.h"
 
 enum { ANCHOR_EVERY_NS = 100 * 1000 * 1000 };
 
@@ -98,6 +99,7 @@ static int send_block(struct sp__consumer *c, uint32_t lane, size_t count)
     int rc = read_ring(c, lane, c->next[lane], count);
     if (rc)
         return rc;
+    SP__INSTANT(copy);
     size_t skip = 0;
     if (c->observer) {
         /* Acquire: pairs with the consumer's release, which comes after the block is in its spool. */
@@ -116,8 +118,11 @@ static int send_block(struct sp__consumer *c, uint32_t lane, size_t count)
     c->next[lane] += count;
     /* Release: the block is written; pairs with the producer's acquire before it reuses these records. A death right
      * before this store leaves tail behind the spool: see take_over. */
-    if (!c->observer)
+    if (!c->observer) {
+        SP__INSTANT(tail_before);
         atomic_store_explicit(&line->tail, c->next[lane], memory_order_release);
+        SP__INSTANT(tail_after);
+    }
     return 0;
 }
 
@@ -222,6 +227,7 @@ void sp__consumer_answer(struct sp__consumer *c, int status, int error, uint32_t
     /* Pairs with the reader's fence between its copy and its second look at seq. */
     atomic_thread_fence(memory_order_release);
     answer->status = (uint32_t)status;
+    SP__INSTANT(answer);
     answer->error = error;
     answer->format = format;
     if (path) {

@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "consumer.h"
+#include "instant.h"
 #include "names.h"
 
 enum { SPOOLS_MOST = 9 }; /* own spools of one incarnation in one folder, where earlier ones are damaged */
@@ -92,6 +93,7 @@ static int open_own(struct sp__consumer *c, const char *data_dir, struct sp__spo
     /* Acquire pairs with the release below, by whoever was the first consumer. */
     if (!atomic_load_explicit(&header->spool_chosen, memory_order_acquire)) {
         memcpy(header->spool, c->spool.path, sizeof header->spool);
+        SP__INSTANT(attach_naming);
         atomic_store_explicit(&header->spool_chosen, 1, memory_order_release);
     }
     return 0;
@@ -137,8 +139,10 @@ static int take_over(struct sp__consumer *c, const struct sp__spool_state *state
             return -EBADMSG;
         }
         c->next[lane] = state->next[lane];
+        SP__INSTANT(takeover_before);
         /* Release: pairs with the producer's acquire before it reuses what is below. */
         atomic_store_explicit(&line->tail, c->next[lane], memory_order_release);
+        SP__INSTANT(takeover_after);
     }
     return 0;
 }
@@ -154,7 +158,9 @@ int sp__consumer_create(struct sp__consumer **ret, int fd, const char *name, con
     } else if (rc) {
         word(ret_why, "cannot lock segment %s: %s", name, strerror(-rc));
     } else if ((rc = make(&c, fd, name, false, ret_why)) == 0) {
+        SP__INSTANT(attach_locked);
         rc = open_spool(c, data_dir, state, ret_why);
+        SP__INSTANT(attach_spool);
         if (rc == 0)
             rc = take_over(c, state, ret_why);
         if (rc) {
@@ -169,6 +175,7 @@ int sp__consumer_create(struct sp__consumer **ret, int fd, const char *name, con
         return rc;
     }
     atomic_store_explicit(&c->segment.header->consumer_beat_ns, sp__clock_mono(), memory_order_relaxed);
+    SP__INSTANT(attach_done);
     *ret = c;
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "consumer.h"
+#include "instant.h"
 
 enum { NAME_MOST = 1023, ROWS_AT_ONCE = 64, OPEN_AT_ONCE = 256, LOOK_BACK = 4, STACK_TRIES = 4 };
 
@@ -258,6 +259,7 @@ static int send_end(struct sp__consumer *c, enum sp__end end, uint64_t now)
     struct sp__end_entry entry = {end, 0, now};
     const struct sp__identity *identity = &c->segment.identity;
     int rc = sp__consumer_append(c, SP__FRAME_SEGMENT, 0, SP__SPOOL_VERSION, 1, identity, sizeof *identity);
+    SP__INSTANT(mark_end);
     if (rc == 0)
         rc = sp__consumer_append(c, SP__FRAME_END, 0, 0, 1, &entry, sizeof entry);
     c->ended = rc == 0;
@@ -280,6 +282,7 @@ static int mark_lane(struct sp__consumer *c, uint32_t lane, bool dead, uint64_t 
 
 int sp__consumer_mark(struct sp__consumer *c, enum sp__end end)
 {
+    SP__INSTANT(mark_before);
     /* Acquire: pairs with the program's release after the row. */
     uint32_t count = atomic_load_explicit(&c->segment.header->region_count, memory_order_acquire);
     int rc = sp__consumer_send_regions(c, count);
@@ -293,5 +296,6 @@ int sp__consumer_mark(struct sp__consumer *c, enum sp__end end)
         rc = lane < lanes ? mark_lane(c, lane, end != 0, now) : send_counters(c, 0);
     if (rc == 0 && end != 0 && !c->ended)
         rc = send_end(c, end, now);
+    SP__INSTANT(mark_after);
     return rc;
 }

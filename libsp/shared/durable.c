@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "instant.h"
 #include "names.h"
 
 enum { TRIES_MOST = 1000, BASE_MOST = 200 }; /* a temporary's own name stays below 255 bytes */
@@ -48,6 +49,7 @@ int sp__durable_begin(struct sp__durable *ret, const char *path, unsigned mode)
     ret->fd = fd;
     memcpy(ret->path, path, length + 1);
     memcpy(ret->temporary, temporary, sizeof temporary);
+    SP__INSTANT(durable_created);
     return 0;
 }
 
@@ -86,7 +88,9 @@ void sp__durable_abandon(struct sp__durable *file)
 
 int sp__durable_commit(struct sp__durable *file)
 {
+    SP__INSTANT(durable_written);
     int error = sync_file(file->fd);
+    SP__INSTANT(durable_synced);
     if (!error && rename(file->temporary, file->path) < 0)
         error = -errno;
     if (error) {
@@ -95,7 +99,10 @@ int sp__durable_commit(struct sp__durable *file)
     }
     close(file->fd); /* synced: there is nothing left that could fail */
     file->fd = -1;
-    return sync_folder(file->path);
+    SP__INSTANT(durable_renamed);
+    error = sync_folder(file->path);
+    SP__INSTANT(durable_folder);
+    return error;
 }
 
 int sp__durable_write(const char *path, const void *data, size_t length, unsigned mode)

@@ -276,3 +276,15 @@ int sp__make_dirs(const char *path)
         return error ? error : -errno;
     return S_ISDIR(made.st_mode) ? 0 : -ENOTDIR;
 }
+
+#ifdef SP__INSTANTS
+const char *sp__env_kill_at(void)
+{
+    return variable("SP_KILL_AT");
+}
+
+const char *sp__env_kill_seen(void)
+{
+    return variable("SP_KILL_SEEN");
+}
+#endif

@@ -46,4 +46,10 @@ void sp__launch_id(char *ret, size_t size);
 /* mkdir -p with mode 0700 for what is made; existing folders are left as they are. 0 or -errno. */
 int sp__make_dirs(const char *path);
 
+#ifdef SP__INSTANTS
+/* What instant.h says of SP_KILL_AT and SP_KILL_SEEN; NULL unset. The strings are the environment's. */
+const char *sp__env_kill_at(void);
+const char *sp__env_kill_seen(void);
+#endif
+
 #endif

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "instant.h"
 #include "names.h"
 
 static int lock_call(int fd, int command, short type, int byte, short *ret_type)
@@ -304,9 +305,11 @@ static int free_name(const struct sp__segment *segment, const char *aside)
     if (named == 1)
         error = check_over(segment);
     if (named == 1 && !error) {
+        SP__INSTANT(name_locked);
         int failed = aside ? renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE) : unlink(path);
         if (failed && errno != ENOENT)
             error = -errno;
+        SP__INSTANT(name_free);
     }
     sp__lock_release(segment->fd, SP__BYTE_NAME);
     return error;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "instant.h"
 #include "names.h"
 #include "segment.h"
 
@@ -322,8 +323,10 @@ int sp__segment_create(const struct sp__birth *birth, int (*bury)(int fd, const 
     error = make_unnamed(birth, &born, &locked, ret_need);
     if (error)
         return error;
+    SP__INSTANT(birth_locked);
     error = take_name(locked, path, born.name, bury);
     if (!error) {
+        SP__INSTANT(birth_linked);
         born.fd = open_kept(locked, path, &born);
         if (born.fd < 0) {
             struct stat stat;
@@ -333,6 +336,7 @@ int sp__segment_create(const struct sp__birth *birth, int (*bury)(int fd, const 
                 unlink(path);
         }
     }
+    SP__INSTANT(birth_kept);
     close(locked); /* the mapping alone keeps the description, and with it the lock on byte 0 */
     if (error) {
         munmap(born.map, born.size);

@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "env.h"
+#include "instant.h"
 #include "spool.h"
 
 _Static_assert(sizeof(struct sp__frame) == 40 && offsetof(struct sp__frame, head_hash) == 32, "frame heads are packed");
@@ -127,6 +128,10 @@ int sp__spool_append(struct sp__spool *spool, uint16_t type, uint16_t lane, uint
                              .payload_hash = sp__frame_payload_hash(payload, length)};
     head.head_hash = sp__frame_head_hash(&head);
     struct iovec parts[2] = {{&head, sizeof head}, {(void *)(uintptr_t)payload, length}};
+    SP__INSTANT(spool_write_before);
+    SP__INSTANT_LEAVING(spool_write_head, sp__write_at(spool->fd, &head, sizeof head / 2, spool->size));
+    SP__INSTANT_LEAVING(spool_write_half, sp__write_at(spool->fd, &head, sizeof head, spool->size) ||
+                                              sp__write_at(spool->fd, payload, length / 2, spool->size + sizeof head));
     int rc = write_parts(spool->fd, parts, length ? 2 : 1, spool->size);
     if (rc) {
         /* Should the cut fail as well, the next frame overwrites what stands there, and readers skip the rest. */
@@ -135,6 +140,7 @@ int sp__spool_append(struct sp__spool *spool, uint16_t type, uint16_t lane, uint
         return rc;
     }
     spool->size += sizeof head + length;
+    SP__INSTANT(spool_write_after);
     return 0;
 }
 
@@ -275,8 +281,10 @@ static int resume(struct sp__spool *spool, bool make, const struct sp__identity 
         return rc;
     if (whole < (uint64_t)st.st_size) {
         state->torn = (uint64_t)st.st_size - whole;
+        SP__INSTANT(spool_cut);
         if (ftruncate(spool->fd, (off_t)whole) != 0)
             return -errno;
+        SP__INSTANT(spool_cut_after);
     }
     spool->size = whole;
     return 0;
@@ -311,8 +319,10 @@ static int open_steps(struct sp__spool *spool, bool make, const struct sp__ident
         return rc;
     if (make) {
         spool->fd = open(spool->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (spool->fd >= 0)
+        if (spool->fd >= 0) {
+            SP__INSTANT(spool_made);
             return write_identity(spool, identity);
+        }
         if (errno != EEXIST)
             return -errno;
     }
