@@ -62,6 +62,13 @@ void sp__read_answer(struct sp_profiler *p)
         (void)take_answer(p, &r);
 }
 
+void sp__take_final_answer(struct sp_profiler *p)
+{
+    struct reading r;
+    if (take_answer(p, &r))
+        p->written = r.format;
+}
+
 static enum sp__waited conclude(struct sp_profiler *p, const char *what)
 {
     struct reading r = {0};

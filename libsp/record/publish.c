@@ -33,7 +33,7 @@ static int publish_final(struct sp_profiler *p)
     }
 }
 
-/* After the consumer has published: the name may go, whoever removes it first. */
+/* After somebody has published: the name may go, whoever removes it first. */
 static void drop_name(struct sp_profiler *p)
 {
     struct sp__segment segment;
@@ -65,7 +65,7 @@ static int finish(struct sp_profiler *p)
         return error;
     SP__INSTANT(finalize_waited);
     p->tick_ns = sp__tick_ns(p);
-    if (error == 0 && atomic_load_explicit(&p->header->state, memory_order_relaxed) == SP__FINALIZING)
+    if (error == 0) /* also where it is FINALIZED: a consumer may have been killed over the name */
         drop_name(p);
     sp__own_forget(p);
     return 0;

@@ -26,5 +26,7 @@ enum sp__waited sp__wait_flush(struct sp_profiler *p);
 
 /* Copies where the consumer publishes into p->answered. Takes the table lock. */
 void sp__read_answer(struct sp_profiler *p);
+/* The same, once it speaks of the final publication. */
+void sp__take_final_answer(struct sp_profiler *p);
 
 #endif

@@ -137,12 +137,38 @@ static void close_books(struct sp_profiler *p, bool keep)
     sp__own_forget(p);
 }
 
+/* A consumer published and was killed before it could say so; its spool may be gone already. What it did is read from
+ * its answer. Pairs with its release store, after that. */
+static bool is_finalized(struct sp_profiler *p)
+{
+    if (atomic_load_explicit(&p->header->state, memory_order_acquire) != SP__FINALIZED)
+        return false;
+    sp__take_final_answer(p);
+    return true;
+}
+
+/* With byte 1: a spool that was only just made must not stand in for what was published from another. */
+static void leave_finalized(struct sp_profiler *p)
+{
+    const struct sp__spool *spool = &p->own.consumer->spool;
+    if (spool->size <= sizeof(struct sp__frame) + sizeof(struct sp__identity))
+        unlink(spool->path);
+    sp__own_rest(p);
+    sp__own_forget(p);
+}
+
 int sp__publish_own(struct sp_profiler *p, bool final)
 {
     bool keep = false;
+    if (final && is_finalized(p))
+        return 0;
     int error = sp__own_take(p);
     if (error)
         return error;
+    if (final && is_finalized(p)) { /* by a consumer that came and went since */
+        leave_finalized(p);
+        return 0;
+    }
     struct sp__consumer *c = p->own.consumer;
     error = sp__consumer_drain(c, 0, NULL);
     if (!error)
