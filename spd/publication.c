@@ -2,6 +2,7 @@
  * to its place. Spools and segments are removed by the loop afterwards. */
 #include "publisher.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -153,7 +154,7 @@ static void prepare_session(struct publication *publication)
         if (open_recording(publication, n, 1, &recording)) {
             if (publication->error == ENOENT || publication->error == ENODATA) { /* discarded, or just begun */
                 publication->error = 0;
-                publication->sources[n].path[0] = '\0';
+                publication->sources[n].left_out = publication->sources[n].at_work = true;
             }
             continue;
         }
@@ -162,7 +163,8 @@ static void prepare_session(struct publication *publication)
         bool fits =
             (size_t)snprintf(note, sizeof note, "%s/%s" SP__NOTE_SUFFIX, publication->folder, stem) < sizeof note;
         if (fits && !is_ours(publication, n, recording, note)) {
-            publication->sources[n].path[0] = '\0';
+            publication->sources[n].left_out = true;
+            publication->sources[n].at_work = !strcmp(recording->identity.hostname, publication->hostname);
             sp__recording_destroy(recording);
             continue;
         }
@@ -224,8 +226,8 @@ static bool same_incarnation(const char *a, const char *b)
 
 static bool taken(const struct publication *publication, size_t n)
 {
-    const char *path = publication->sources[n].path;
-    return *path && !(publication->add_settled && in_folder(publication, path));
+    const struct publication_source *source = &publication->sources[n];
+    return !source->left_out && !(publication->add_settled && in_folder(publication, source->path));
 }
 
 /* All spools of the incarnation whose first one is source n, as one recording. */
@@ -249,19 +251,86 @@ static int add_incarnation(struct publication *publication, size_t n, sp_inputs 
     return sp_inputs_add_spools(inputs, paths, ends, count, publication->folder, error);
 }
 
+/* "r<NNNNN>" of a spool's name; -1: it has none. */
+static int rank_of(const char *path)
+{
+    int rank;
+    return sscanf(sp__base_name(path), "%*16[0-9a-f].r%9d.", &rank) == 1 ? rank : -1;
+}
+
+/* Another life of that rank is going to stand in the file, by its note. */
+static bool rank_is_taken(const struct publication *publication, int rank)
+{
+    for (size_t n = 0; n < publication->source_count; ++n)
+        if (!publication->sources[n].left_out && rank_of(publication->sources[n].path) == rank)
+            return true;
+    return false;
+}
+
+bool publication_rank_twice(const struct publication *publication, size_t n)
+{
+    const struct publication_source *source = &publication->sources[n];
+    for (size_t other = 0; other < publication->source_count; ++other)
+        if (!publication->sources[other].left_out &&
+            rank_of(publication->sources[other].path) == rank_of(source->path) &&
+            !same_incarnation(publication->sources[other].path, source->path))
+            return true;
+    return false;
+}
+
+/* A spool that nobody knew of when the file's name was chosen, or that somebody is at beside another life of its rank:
+ * a program that drains itself. */
+static bool in_the_way(const struct publication *publication, const char *name)
+{
+    for (size_t n = 0; n < publication->source_count; ++n) {
+        const struct publication_source *source = &publication->sources[n];
+        if (in_folder(publication, source->path) && !strcmp(sp__base_name(source->path), name))
+            return source->at_work && rank_is_taken(publication, rank_of(name));
+    }
+    return true;
+}
+
+static bool any_in_the_way(const struct publication *publication)
+{
+    DIR *dir = opendir(publication->folder);
+    bool found = false;
+    for (const struct dirent *entry; dir && !found && (entry = readdir(dir)) != NULL;) {
+        size_t length = strlen(entry->d_name), suffix = strlen(SP__SPOOL_SUFFIX);
+        found = length > suffix && entry->d_name[0] != '.' &&
+                !strcmp(entry->d_name + length - suffix, SP__SPOOL_SUFFIX) && in_the_way(publication, entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+/* Ranks that only published files hold by now, and with them all of the folder's spools. One of them without a note
+ * that names this file would come again with a later file of its own, and its calls twice to whoever merges the session
+ * by its notes. */
+static int add_settled(struct publication *publication, sp_inputs *inputs, sp_error *error)
+{
+    sp_session_settings settings = sp_session_settings_default();
+    settings.data_dir = publication->data_dir;
+    settings.session = publication->name;
+    settings.hostname = publication->hostname;
+    settings.live = false;
+    settings.recover = false;
+    settings.scratch_dir = publication->folder;
+    publication->busy = any_in_the_way(publication);
+    int status = publication->busy ? SP_ERR_BUSY : sp_inputs_add_session(inputs, &settings, error);
+    publication->busy = publication->busy || any_in_the_way(publication);
+    if (!publication->busy)
+        return status;
+    *error = (sp_error){.status = SP_ERR_BUSY, .system = EBUSY};
+    snprintf(error->text, sizeof error->text, "a program of session %s is draining itself", publication->name);
+    return SP_ERR_BUSY;
+}
+
 static int add_inputs(struct publication *publication, sp_inputs *inputs, sp_error *error)
 {
     int status = 0;
-    if (publication->add_settled) {
-        sp_session_settings settings = sp_session_settings_default();
-        settings.data_dir = publication->data_dir;
-        settings.session = publication->name;
-        settings.hostname = publication->hostname;
-        settings.live = false;
-        settings.recover = false;
-        settings.scratch_dir = publication->folder;
-        status = sp_inputs_add_session(inputs, &settings, error);
-    }
+    if (publication->add_settled)
+        status = add_settled(publication, inputs, error);
     for (size_t n = 0; n < publication->source_count && !status; ++n)
         status = add_incarnation(publication, n, inputs, error);
     return status;

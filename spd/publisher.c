@@ -134,7 +134,7 @@ static int add_source(struct publication *publication, const char *path, bool at
     if ((size_t)snprintf(source->path, sizeof source->path, "%s", path) >= sizeof source->path)
         return -ENAMETOOLONG;
     source->attached = attached;
-    source->ended = false;
+    source->ended = source->left_out = source->at_work = false;
     ++publication->source_count;
     return 0;
 }
@@ -238,7 +238,7 @@ static int fill_session(struct publication *publication, struct session *session
     if (!status)
         status = add_folder(publication); /* ranks that have ended */
     snprintf(publication->hdf5, sizeof publication->hdf5, "%s", session->merged);
-    publication->add_settled = session->merged_plain;
+    publication->add_settled = session->merged_plain && session->merged_settled;
     return status;
 }
 

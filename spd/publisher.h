@@ -29,6 +29,8 @@ struct publication_source {
     char path[SP__PATH_SIZE];
     bool attached; /* byte 1 of its segment is ours */
     bool ended;    /* found by the job: an END frame stands in it */
+    bool left_out; /* found by the job: not ours to merge now */
+    bool at_work;  /* of those, on this node: somebody may be appending to it */
 };
 
 struct publication {
@@ -59,6 +61,7 @@ struct publication {
     struct flush_link *flushes;
 
     /* What came of it. */
+    bool busy;       /* the session's file would hold what no note of it speaks of */
     bool wants_hdf5; /* its first part is done: the second waits for the HDF5 thread */
     int error;       /* errno */
     char why[SP__PATH_SIZE + 1100];
@@ -92,5 +95,8 @@ void publisher_close(struct publisher *publisher, int fd);
 /* publication.c: the jobs themselves, on a worker thread. */
 void publication_prepare(struct publication *publication);
 void publication_hdf5(struct publication *publication);
+
+/* The session's file holds another life, or part, of the rank of source n. */
+bool publication_rank_twice(const struct publication *publication, size_t n);
 
 #endif

@@ -17,7 +17,10 @@
 #include "rank.h"
 #include "target.h"
 
-enum { RETRY_MS = 5000 };
+enum {
+    RETRY_MS = 5000,
+    BUSY_MS = 250 /* a program that drains itself is attached to as soon as it rests */
+};
 
 struct session *session_find(struct daemon *daemon, const char *name)
 {
@@ -137,7 +140,12 @@ static void remove_merged_spools(struct session *session, const struct publicati
         return;
     for (size_t n = 0; n < publication->source_count; ++n) {
         const char *path = publication->sources[n].path;
-        if (!publication->sources[n].ended)
+        if (!publication->sources[n].ended || publication->sources[n].left_out)
+            continue;
+        /* Two lives of a rank stand in the file as one rank. With one spool of the two gone, a death here would have
+         * that life read from the file, and the other one from there and from its spool: both stay, and whoever merges
+         * takes them. */
+        if (publication_rank_twice(publication, n))
             continue;
         int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         unlink(path);
@@ -152,7 +160,11 @@ void session_merged(struct session *session, const struct publication *publicati
     struct daemon *daemon = session->daemon;
     session->publication = NULL;
     int error = publication->error;
-    if (error) {
+    if (error && publication->busy) {
+        ++session->merge_busy;
+        session->merge_ended = true;
+        session->merge_retry_ms = uv_now(&daemon->loop) + BUSY_MS;
+    } else if (error) {
         ++daemon->publish_failures;
         session->merge_ended = true;
         session->merge_retry_ms = uv_now(&daemon->loop) + RETRY_MS;
@@ -162,6 +174,8 @@ void session_merged(struct session *session, const struct publication *publicati
     } else {
         ++daemon->published;
         session->merge_failures = 0;
+        if (session->merged_plain)
+            session->merge_busy = 0;
         session->merge_retry_ms = 0;
         if (*publication->file)
             log_say(publication->lost || publication->dropped ? LOG_WARNING : LOG_INFO,

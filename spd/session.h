@@ -16,6 +16,8 @@ struct flush_link;
 struct publication;
 struct rank;
 
+enum { SESSION_BUSY_MOST = 5 }; /* ... and from then on that name is left to those that it holds */
+
 struct session {
     struct session *next;
     struct daemon *daemon;
@@ -27,10 +29,12 @@ struct session {
 
     char merged[SP__PATH_SIZE]; /* where the next merged file goes */
     bool merged_plain;          /* its plain name: ranks that only it holds by now are taken along */
+    bool merged_settled;        /* there are such ranks */
     bool merge_now;             /* a flush wants it */
     bool merge_ended;           /* ranks have ended since the last one */
     uint64_t merge_retry_ms;
     unsigned merge_failures;
+    unsigned merge_busy; /* times in a row that a program which drains itself was in the way of the plain name ... */
     struct publication *publication;
     struct flush_link *waiting;
 

@@ -243,7 +243,8 @@ void target_merged(struct session *session)
         if (rank->session == session)
             set_rank(settled.spooled, rank_identity(rank)->rank);
     merged_name(session, 0, session->merged, sizeof session->merged);
-    session->merged_plain = plain_name_serves(&settled, session->merged);
+    session->merged_settled = json_object_size(settled.ranks) > 0;
+    session->merged_plain = session->merge_busy < SESSION_BUSY_MOST && plain_name_serves(&settled, session->merged);
     if (!session->merged_plain) {
         unsigned life = 1;
         do
