@@ -24,8 +24,10 @@ const char *const instant_labels[SP__INSTANT_COUNT] = {SP__INSTANTS_EACH(LABEL)}
 static const char *const places[SP__INSTANT_COUNT] = {SP__INSTANTS_EACH(PLACE)};
 
 static const struct family families[] = {
-    {.name = "spd", .scripts = {"cFcRc", "c"}, .spd = "auto", .strict = true},
-    {.name = "alone", .scripts = {"cFcRc", "c"}, .strict = true},
+    {.name = "spd", .scripts = {"cFcc", "c"}, .spd = "auto", .strict = true},
+    {.name = "alone", .scripts = {"cFcc", "c"}, .strict = true},
+    {.name = "reset", .scripts = {"cRc", "c"}, .spd = "auto", .strict = true},
+    {.name = "reset-alone", .scripts = {"cRc", "c"}, .strict = true},
     {.name = "threads", .scripts = {"cTt", "c"}, .spd = "auto"},
     {.name = "threads-alone", .scripts = {"cTt", "c"}},
     {.name = "later", .scripts = {"cFc"}, .spd = "auto", .spd_later = true, .strict = true},
@@ -65,7 +67,6 @@ static const struct {
     {"spd", "publish.written", "publish.written", ""},
     {"spd", "answer", "answer", ""},
     {"merged", "merged.renamed", "merged.written", ""},
-    {"merged-once", "merged.spool", "merged.renamed", ""},
 };
 enum { CHAINS = sizeof chains / sizeof *chains };
 
