@@ -135,6 +135,23 @@ static bool stop_spd(struct running *r)
     return true;
 }
 
+/* A program waits. Where calls are to be dropped, spd is stopped for a while, with byte 1; else it is ended. */
+static bool let_it_go_on(struct running *r, unsigned life)
+{
+    if (atomic_load(&r->counts[life]->go_on))
+        return true;
+    if (!r->run->family->drops && !stop_spd(r))
+        return false;
+    if (r->run->family->drops && r->spd)
+        kill(r->spd, SIGSTOP);
+    atomic_store(&r->counts[life]->go_on, 1);
+    if (r->run->family->drops && r->spd) {
+        usleep(100000);
+        kill(r->spd, SIGCONT);
+    }
+    return true;
+}
+
 /* Children that a killed program left, and which became ours. */
 static bool others_are_left(const struct running *r)
 {
@@ -191,9 +208,8 @@ static bool live(struct running *r, unsigned life)
     if (r->program < 0)
         return wrong(r, "the program cannot be started");
     do {
-        if (!pump(r) || (atomic_load(&r->counts[life]->waiting) && !stop_spd(r)))
+        if (!pump(r) || (atomic_load(&r->counts[life]->waiting) && !let_it_go_on(r, life)))
             return false;
-        atomic_store(&r->counts[life]->go_on, atomic_load(&r->counts[life]->waiting));
     } while (r->program || others_are_left(r));
     if ((r->other_died || atomic_load(&r->counts[life]->child_died)) && r->run->program[0])
         r->result->killed[PROGRAM] = true;
