@@ -99,7 +99,7 @@ static void set_environment(const struct place *place, enum role role, const cha
     setenv("SP_RUNTIME_DIR", path, 1);
     setenv("SP_SESSION", place->session, 1);
     setenv("SP_RING", "1024", 1);
-    setenv("SP_FULL_WAIT", place->family->drops ? "0" : "8000000", 1);
+    setenv("SP_FULL_WAIT", place->family->drops ? "0" : "25000000", 1);
     setenv("SP_FORK", "follow", 1);
     if (place->family->strict)
         setenv("SP_CLOCK", "monotonic", 1);

@@ -309,7 +309,7 @@ static unsigned show_table(void)
 }
 
 static struct figures {
-    size_t kills, spools, slowest;
+    size_t kills, spools, slowest, unasked;
     double longest;
 } figures;
 
@@ -320,6 +320,7 @@ static void add_figures(const struct result *results, size_t from)
             figures.kills += results[n].killed[role];
         figures.kills += results[n].killed_second;
         figures.spools += results[n].spools;
+        figures.unasked += results[n].dropped && !runs[n].family->drops;
         if (results[n].seconds > figures.longest) {
             figures.longest = results[n].seconds;
             figures.slowest = n;
@@ -395,6 +396,8 @@ static int walk_all(void)
     printf("%zu runs, %zu kills, %zu spools frame by frame, %.0f s; the longest took %.1f s: %s\n", run_count,
            figures.kills, figures.spools, (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9,
            figures.longest, words);
+    if (figures.unasked)
+        printf("%zu runs dropped calls that were to wait up to 25 s for room, and counted them\n", figures.unasked);
     if (failures || unreached)
         printf("FAILED: %u runs are not exact, %u labels were never died at\n", failures, unreached);
     else

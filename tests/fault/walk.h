@@ -37,6 +37,7 @@ struct run {
 };
 
 struct result {
+    uint64_t dropped; /* calls, counted */
     bool ran, good;
     bool killed[ROLES]; /* by the label */
     bool killed_second; /* the second spd */
@@ -80,7 +81,7 @@ struct expected {
     int last[LIVES]; /* whether the last sp_end of one that was killed counts: 1, 0; -1: either way */
     bool drops;
 };
-bool profile_holds(const char *path, const struct expected *expected, char *why, size_t size);
+bool profile_holds(const char *path, const struct expected *expected, uint64_t *ret_dropped, char *why, size_t size);
 bool spools_sound(const struct place *place, uint32_t *ret_count, char *why, size_t size);
 
 #endif
