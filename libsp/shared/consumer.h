@@ -43,9 +43,10 @@ int sp__consumer_attach(struct sp__consumer **ret, const char *name, const char 
 
 /* The other kind: copies what stands in the rings of SP__SHM_DIR/name, and all its tables, to a spool without a name in
  * `folder`, and gives back that spool's descriptor. Takes no lock, disturbs nobody. Whoever reads the named spools
- * afterwards misses nothing: what its consumer moved from ring to spool meanwhile is in one or in both. */
+ * afterwards misses nothing: what its consumer moved from ring to spool meanwhile is in one or in both. ret_spool is the
+ * one that the header names then, "" for none: a caller that knows of no spool yet may have to look for it. ret_state is the state then. */
 int sp__consumer_observe(const char *name, const char *folder, struct sp__identity *ret_identity, int *ret_fd,
-                         char ret_why[256]);
+                         char ret_spool[SP__PATH_SIZE], uint32_t *ret_state, char ret_why[256]);
 
 /* Releases byte 1 and closes everything. */
 void sp__consumer_destroy(struct sp__consumer *consumer);

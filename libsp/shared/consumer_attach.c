@@ -219,7 +219,7 @@ void sp__consumer_leave(struct sp__consumer *c)
 }
 
 int sp__consumer_observe(const char *name, const char *folder, struct sp__identity *ret_identity, int *ret_fd,
-                         char ret_why[256])
+                         char ret_spool[SP__PATH_SIZE], uint32_t *ret_state, char ret_why[256])
 {
     struct sp__consumer *c;
     int fd = open_name(name, O_RDONLY);
@@ -238,6 +238,14 @@ int sp__consumer_observe(const char *name, const char *folder, struct sp__identi
         *ret_identity = c->segment.identity;
         *ret_fd = c->spool.fd;
         c->spool.fd = -1;
+        /* Acquire pairs with whoever finished with the segment. */
+        *ret_state = atomic_load_explicit(&c->segment.header->state, memory_order_acquire);
+        ret_spool[0] = '\0';
+        /* After the copy: a consumer names its spool before it moves a tail. Pairs with open_own's release. */
+        if (atomic_load_explicit(&c->segment.header->spool_chosen, memory_order_acquire)) {
+            memcpy(ret_spool, c->segment.header->spool, SP__PATH_SIZE);
+            ret_spool[SP__PATH_SIZE - 1] = '\0';
+        }
     } else {
         word(ret_why, "cannot copy segment %s: %s", name, strerror(-rc));
     }

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "consumer.h"
+#include "names.h"
 #include "recording_parts.h"
 
 __attribute__((format(printf, 2, 3))) static void word(char why[256], const char *format, ...)
@@ -38,22 +40,62 @@ static int add_reader(struct sp__making *m, const struct sp__spool_reader *reade
     return 0;
 }
 
+/* Is the spool that the header names among those that will be read? One that is gone from a segment that is finished
+ * with was published meanwhile; from another one, somebody took it away. */
+static bool is_given(const struct sp__recording_source *source, const char *path, uint32_t state)
+{
+    struct stat wanted, given;
+    if (path[0] != '/')
+        return true;
+    if (stat(path, &wanted) != 0)
+        return state < SP__FINALIZED;
+    for (size_t i = 0; i < source->spool_count; i++)
+        if (stat(source->spools[i], &given) == 0 && given.st_dev == wanted.st_dev && given.st_ino == wanted.st_ino)
+            return true;
+    return false;
+}
+
+static bool is_meant(const struct sp__recording_source *source, const struct sp__identity *identity)
+{
+    char text[33];
+    sp__incarnation_text(identity->incarnation, text);
+    return !source->incarnation || strcmp(text, source->incarnation) == 0;
+}
+
 /* The segment first: what its consumer moves to the spool while this runs is then in the spool, which is opened later.
- * A segment that vanished, or is none, leaves the spools to speak. */
+ * A segment that vanished, or is none, leaves the spools to speak; so does one whose rank began another life since. */
 static int open_live(struct sp__making *m, const struct sp__recording_source *source, char why[256])
 {
     struct sp__identity *identity = malloc(sizeof *identity);
     struct sp__spool_reader reader;
-    int fd, rc = identity ? 0 : -ENOMEM;
+    char spool[SP__PATH_SIZE] = "";
+    uint32_t state = SP__RECORDING;
+    int fd = -1, rc = identity ? 0 : -ENOMEM;
     if (rc == 0)
-        rc = sp__consumer_observe(source->live, source->scratch_dir, identity, &fd, why);
-    if (rc == 0)
+        rc = sp__consumer_observe(source->live, source->scratch_dir, identity, &fd, spool, &state, why);
+    m->live_is_gone = rc == -ENOENT || (rc == 0 && !is_meant(source, identity));
+    if (rc == 0 && m->live_is_gone) {
+        close(fd);
+    } else if (rc == 0) {
+        m->live_has_more = !is_given(source, spool, state);
         rc = sp__spool_reader_open_fd(&reader, fd, UINT64_MAX, identity);
-    if (rc == 0)
-        rc = add_reader(m, &reader, identity);
-    m->observed = rc == 0;
+        if (rc == 0)
+            rc = add_reader(m, &reader, identity);
+        m->observed = rc == 0;
+    }
     free(identity);
     return rc == -ENOMEM || rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG ? rc : 0;
+}
+
+/* What was in the segment has gone elsewhere since somebody looked which spools there are: into one that was begun
+ * later, or into a published file. */
+static int is_elsewhere(const struct sp__making *m, const struct sp__recording_source *source, char why[256])
+{
+    bool moved = m->live_is_gone && !m->recording->ended; /* all that a spool with an END lacks is nothing */
+    if (!moved && !m->live_has_more)
+        return 0;
+    word(why, "segment %s was %s meanwhile", source->live, moved ? "given up" : "drained into another spool");
+    return -ENOENT;
 }
 
 static int open_spools(struct sp__making *m, const struct sp__recording_source *source, char why[256])
@@ -90,6 +132,8 @@ static int open_sources(struct sp__making *m, const struct sp__recording_source 
         rc = open_spools(m, source, why);
     if (rc || m->reader_count)
         return rc;
+    if (m->live_is_gone)
+        return is_elsewhere(m, source, why);
     if (why && !why[0])
         word(why, "no spool holds a sound frame");
     return -ENODATA;
@@ -334,6 +378,9 @@ static int make(struct sp__making *m, const struct sp__recording_source *source,
         word(why, "cannot read the spools: %s", strerror(-rc));
         return rc;
     }
+    rc = is_elsewhere(m, source, why);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < m->reader_count; i++) {
         r->bad_frames += m->readers[i].bad_frames;
         /* A torn end under a live segment is a frame being written: its records were still in the ring. */

@@ -17,6 +17,7 @@ struct sp__recording_source {
     const uint64_t *ends;      /* per spool: read no further than this byte; NULL: as far as it goes */
     size_t spool_count;
     const char *live;        /* name below SP__SHM_DIR of a segment to copy undrained records from first, or NULL */
+    const char *incarnation; /* 32 hex digits: whose segment `live` was when somebody looked; NULL: anybody's */
     const char *scratch_dir; /* where the scratch file lies: the output's folder */
 };
 
@@ -82,8 +83,10 @@ struct sp__recording {
     struct sp__recording_file *private_file;
 };
 
-/* 0; -EINVAL: the sources are of different incarnations; -ENODATA: not one sound frame; -ENOSPC of the scratch folder;
- * -errno. `ret_why` (256 bytes, may be NULL) words a failure. Heap; sp__recording_destroy frees. */
+/* 0; -EINVAL: the sources are of different incarnations; -ENODATA: not one sound frame; -ENOENT: a spool is gone, or
+ * `live` has become another one's or is drained into a spool that was not named: whoever looks again finds where it all
+ * is; -ENOSPC of the scratch folder; -errno. `ret_why` (256 bytes, may be NULL) words a failure. Heap;
+ * sp__recording_destroy frees. */
 int sp__recording_create(struct sp__recording **ret, const struct sp__recording_source *source, char ret_why[256]);
 void sp__recording_destroy(struct sp__recording *recording);
 

@@ -75,7 +75,9 @@ struct sp__making {
     struct sp__recording *recording;
     struct sp__spool_reader *readers;
     size_t reader_count;
-    bool observed; /* the first reader is a copy of the living segment */
+    bool observed;      /* the first reader is a copy of the living segment */
+    bool live_is_gone;  /* the living segment was not there any more, or was another's */
+    bool live_has_more; /* it was drained into a spool that was not named, or is published */
     struct sp__part_lane lanes[SP__LANES];
     struct sp__region_text *regions; /* SP__REGIONS of them */
     uint64_t *calls;                 /* per region */

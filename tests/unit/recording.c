@@ -184,6 +184,50 @@ static void overlapping_spools_count_once(void **state)
     producer_finish(&p);
 }
 
+/* Between a look at a session and the opening of what it found: a first consumer drained the ring into a new spool. */
+static void ring_drained_after_the_look_is_not_a_gap(void **state)
+{
+    (void)state;
+    start(SP__MODE_RECORDS);
+    producer_call(&p, 0, 1, 2, 0);
+    drain("data", -1);
+    producer_call(&p, 0, 3, 4, 0);
+    struct sp__recording *r;
+    struct sp__recording_source source = {.live = p.born.name, .scratch_dir = test_folder};
+    assert_int_equal(sp__recording_create(&r, &source, NULL), -ENOENT);
+    source.spools = (const char *[]){spool};
+    source.spool_count = 1;
+    assert_int_equal(sp__recording_create(&r, &source, NULL), 0);
+    assert_int_equal(r->calls, 2);
+    assert_int_equal(r->gaps, 0);
+    sp__recording_destroy(r);
+    producer_finish(&p);
+}
+
+/* ... or the program died, and the name is that of the rank's next life. */
+static void next_life_under_the_name_is_not_taken_for_this_one(void **state)
+{
+    (void)state;
+    char dead[33] = "00000000000000000000000000000001";
+    start(SP__MODE_RECORDS);
+    producer_call(&p, 0, 1, 2, 0);
+    drain("data", -1);
+    struct sp__recording *r;
+    struct sp__recording_source source = {.spools = (const char *[]){spool},
+                                          .spool_count = 1,
+                                          .live = p.born.name,
+                                          .incarnation = dead,
+                                          .scratch_dir = test_folder};
+    assert_int_equal(sp__recording_create(&r, &source, NULL), -ENOENT); /* the rest of it may stand elsewhere */
+    drain("data", SP__END_DIED);
+    assert_int_equal(sp__recording_create(&r, &source, NULL), 0); /* its spool says that this is all */
+    assert_int_equal(r->calls, 1);
+    sp__recording_destroy(r);
+    source.spool_count = 0;
+    assert_int_equal(sp__recording_create(&r, &source, NULL), -ENOENT);
+    producer_finish(&p);
+}
+
 static void spools_of_two_lives_are_refused(void **state)
 {
     char first[SP__PATH_SIZE], why[256] = "";
@@ -469,6 +513,8 @@ int main(void)
         cmocka_unit_test(reused_lane_has_several_threads),
         cmocka_unit_test(what_was_reset_does_not_come_back),
         cmocka_unit_test(overlapping_spools_count_once),
+        cmocka_unit_test(ring_drained_after_the_look_is_not_a_gap),
+        cmocka_unit_test(next_life_under_the_name_is_not_taken_for_this_one),
         cmocka_unit_test(spools_of_two_lives_are_refused),
         cmocka_unit_test(flipped_byte_costs_one_block),
         cmocka_unit_test(clock_that_stepped_back_is_mended),
