@@ -262,6 +262,7 @@ static int add_recording(struct adding *a, const struct sp__life *life, bool liv
     const struct sp__recording_source from = {.spools = (const char *const *)life->spools,
                                               .spool_count = life->spool_count,
                                               .live = live ? life->segment : NULL,
+                                              .incarnation = live ? life->incarnation : NULL,
                                               .scratch_dir = a->scratch_dir};
     if (!life->spool_bytes && !live)
         return 0; /* made, and nothing written before the end */
