@@ -165,10 +165,12 @@ static void prepare_session(struct publication *publication)
         if (fits && !is_ours(publication, n, recording, note)) {
             publication->sources[n].left_out = true;
             publication->sources[n].at_work = !strcmp(recording->identity.hostname, publication->hostname);
+            publication->keeps_spools = publication->keeps_spools || publication->add_settled;
             sp__recording_destroy(recording);
             continue;
         }
         publication->sources[n].ended = recording->ended;
+        publication->keeps_spools = publication->keeps_spools || !recording->ended;
         if (fits)
             status = sp__note_write(note, recording, publication->hdf5, "merged", recording->ended);
         if (status)

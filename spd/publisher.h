@@ -58,6 +58,7 @@ struct publication {
     _Atomic uint32_t *spooled; /* header word to set then, or NULL */
     uint32_t request;          /* flush_request that this answers */
     bool add_settled;          /* merged: also ranks that only the old merged file holds */
+    bool keeps_spools;         /* the session's file holds an incarnation that its spool goes on speaking for */
     struct flush_link *flushes;
 
     /* What came of it. */

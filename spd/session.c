@@ -138,6 +138,10 @@ static void remove_merged_spools(struct session *session, const struct publicati
      * written may stand in it in part: the next one takes all of them again. */
     if (session->ranks || session->merge_ended)
         return;
+    /* All or none: a rank of this file cannot be taken without its other lives. Where the spool of one stays, that one
+     * would be counted from both. */
+    if (publication->keeps_spools)
+        return;
     for (size_t n = 0; n < publication->source_count; ++n) {
         const char *path = publication->sources[n].path;
         if (!publication->sources[n].ended || publication->sources[n].left_out)
