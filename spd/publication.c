@@ -18,6 +18,7 @@
 #include "note.h"
 #include "recording.h"
 #include "scope_profiler_io.h"
+#include "segment.h"
 #include "trace.h"
 
 static void fail(struct publication *publication, int error, const char *object, const char *why)
@@ -120,12 +121,20 @@ static void prepare_rank(struct publication *publication)
  * and is about to remove it where its last note speaks of another file. */
 static bool at_rest(const struct sp__recording *recording, const char *note_path)
 {
-    char name[256], path[sizeof name + sizeof SP__SHM_DIR + 1];
+    char name[256];
+    struct sp__segment segment;
     if (!recording->ended || sp__segment_name(&recording->identity, name, sizeof name))
         return false;
-    snprintf(path, sizeof path, "%s/%s", SP__SHM_DIR, name);
-    if (!access(path, F_OK))
+    int there = sp__segment_open(&segment, name, false, NULL);
+    if (there == 0) {
+        /* The rank's next life has the same name, and no claim on this spool. */
+        bool mine = !memcmp(segment.identity.incarnation, recording->identity.incarnation, SP__INCARNATION_SIZE);
+        sp__segment_close(&segment);
+        if (mine)
+            return false;
+    } else if (there != -ENOENT) {
         return false;
+    }
     json_t *note = json_load_file(note_path, 0, NULL); /* NULL gives NULLs below */
     const char *format = json_string_value(json_object_get(note, "format"));
     bool published = json_is_true(json_object_get(note, "final")) && format && strcmp(format, "merged");
