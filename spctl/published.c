@@ -30,7 +30,8 @@ static const char *text_of(const json_t *note, const char *key)
     return text ? text : "";
 }
 
-/* Calls that all notes of the folder promise for this rank in this file. */
+/* Calls that all notes of the folder promise for this rank in this file; UINT64_MAX where one of them is not the last
+ * word: that life's spool speaks on, and would be counted besides the file. */
 static uint64_t promised(const char *folder, const char *file, json_int_t rank)
 {
     uint64_t calls = 0;
@@ -41,8 +42,10 @@ static uint64_t promised(const char *folder, const char *file, json_int_t rank)
         json_t *note = ends_with(entry->d_name, SP__NOTE_SUFFIX) ? note_load(folder, entry->d_name) : NULL;
         json_int_t n = json_integer_value(json_object_get(note, "calls"));
         if (note && strcmp(text_of(note, "file"), file) == 0 &&
-            json_integer_value(json_object_get(note, "rank")) == rank)
-            calls += n > 0 ? (uint64_t)n : 0;
+            json_integer_value(json_object_get(note, "rank")) == rank) {
+            bool final = json_is_true(json_object_get(note, "final"));
+            calls = final && calls != UINT64_MAX ? calls + (n > 0 ? (uint64_t)n : 0) : UINT64_MAX;
+        }
         json_decref(note);
     }
     closedir(list);
@@ -94,7 +97,8 @@ bool spool_published(const char *folder, const char *name, char ret_why[256])
     if (!note || !json_is_true(json_object_get(note, "final"))) {
         snprintf(ret_why, 256, "not published yet");
     } else if (calls_in(file, rank, &calls, ret_why)) {
-        published = calls >= promised(folder, file, rank);
+        /* No fewer, and no more: a merged file may hold a life that is read from somewhere else. */
+        published = calls == promised(folder, file, rank);
         snprintf(ret_why, 256, published ? "published in %.200s" : "not whole in %.200s", file);
     }
     json_decref(note);
