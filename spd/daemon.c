@@ -20,7 +20,15 @@
 #include "rank.h"
 #include "session.h"
 
-enum { TICK_MS = 1000, LINGER_MS = 5, LINGER_FOR_MS = 50, FILES_OF_A_RANK = 2, RANKS_MOST = 65536, LOOP_NICE = -10 };
+enum {
+    TICK_MS = 1000,
+    LINGER_MS = 5,
+    LINGER_FOR_MS = 50,
+    FILES_OF_A_RANK = 2,
+    RANKS_MOST = 65536,
+    LOOP_NICE = -10,
+    OPEN_BESIDES = 64
+};
 
 static void on_busy(uv_idle_t *idle);
 
@@ -269,7 +277,9 @@ static int start(struct daemon *daemon)
         status = runtime_init(&daemon->runtime, daemon->options);
     if (status)
         return status;
-    status = guard_init(daemon->rank_limit);
+    status = guard_init(daemon->rank_limit + OPEN_BESIDES);
+    /* From the moment that a segment is mapped: attaching alone reads words of every lane. */
+    sp__segment_watch(guard_add, guard_remove);
     if (!status)
         status = init_loop(daemon);
     if (!status) {

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#define TAKEN ((uintptr_t)1) /* no mapping begins there */
+
 struct guarded {
-    _Atomic uintptr_t start; /* 0 free; stored release after length by guard_add; the handler's acquire load pairs */
+    _Atomic uintptr_t
+        start; /* 0 free, TAKEN being filled; stored release after length by guard_add; the handler's acquire load pairs */
     _Atomic size_t length;
     atomic_bool poisoned; /* stored release by the handler after the pages stand; guard_poisoned loads acquire */
 };
@@ -24,7 +27,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     for (size_t n = 0; n < slot_count && info->si_code > 0; ++n) {
         uintptr_t start = atomic_load_explicit(&slots[n].start, memory_order_acquire);
         size_t length = atomic_load_explicit(&slots[n].length, memory_order_relaxed);
-        if (!start || at < start || at - start >= length)
+        if (start <= TAKEN || at < start || at - start >= length)
             continue;
         /* mmap is a plain system call: nothing here takes a lock that the interrupted code may hold. */
         if (mmap((void *)start, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
@@ -59,21 +62,33 @@ void guard_finish(void)
     slots = NULL;
 }
 
-int guard_add(void *start, size_t length)
+void guard_add(void *start, size_t length)
 {
     for (size_t n = 0; n < slot_count; ++n) {
-        if (atomic_load_explicit(&slots[n].start, memory_order_relaxed))
+        uintptr_t none = 0;
+        /* A segment is opened on a worker thread too: whoever makes the word TAKEN fills the slot. Acquire: pairs with
+         * the release of guard_remove. */
+        if (!atomic_compare_exchange_strong_explicit(&slots[n].start, &none, TAKEN, memory_order_acquire,
+                                                     memory_order_relaxed))
             continue;
         atomic_store_explicit(&slots[n].poisoned, false, memory_order_relaxed);
         atomic_store_explicit(&slots[n].length, length, memory_order_relaxed);
         atomic_store_explicit(&slots[n].start, (uintptr_t)start, memory_order_release);
-        return (int)n;
+        return;
     }
+}
+
+int guard_find(const void *start)
+{
+    for (size_t n = 0; n < slot_count; ++n)
+        if (atomic_load_explicit(&slots[n].start, memory_order_acquire) == (uintptr_t)start)
+            return (int)n;
     return GUARD_NONE;
 }
 
-void guard_remove(int slot)
+void guard_remove(void *start)
 {
+    int slot = guard_find(start);
     if (slot != GUARD_NONE)
         atomic_store_explicit(&slots[slot].start, 0, memory_order_release);
 }

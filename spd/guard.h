@@ -12,9 +12,11 @@ enum { GUARD_NONE = -1 };
 int guard_init(size_t mappings); /* installs the handler; 0 or -errno */
 void guard_finish(void);
 
-/* A slot for one mapping, GUARD_NONE when all are taken. Only the loop's thread adds and removes. */
-int guard_add(void *start, size_t length);
-void guard_remove(int slot);
+/* A slot for one mapping: taken and left by any thread; there is none for it when all are taken. */
+void guard_add(void *start, size_t length);
+void guard_remove(void *start);
+
+int guard_find(const void *start); /* GUARD_NONE: unguarded */
 bool guard_poisoned(int slot);
 
 #endif

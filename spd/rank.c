@@ -89,11 +89,10 @@ int rank_create(struct daemon *daemon, struct sp__consumer *consumer)
         return status;
     }
     *rank = (struct rank){.daemon = daemon, .session = session, .consumer = consumer, .removed_spool = -1};
-    rank->guard = guard_add(consumer->segment.header, consumer->segment.mapped);
+    rank->guard = guard_find(consumer->segment.header);
     rank->flush_taken = atomic_load_explicit(&header_of(rank)->flush_done, memory_order_relaxed);
     status = choose_names(rank);
     if (status) {
-        guard_remove(rank->guard);
         sp__consumer_destroy(consumer);
         free(rank);
         session_release(session);
@@ -155,7 +154,6 @@ void rank_destroy(struct rank *rank)
     --daemon->rank_count;
     --session->ranks;
     flush_complete(&rank->waiting, &(struct flush_part){0});
-    guard_remove(rank->guard);
     sp__consumer_destroy(rank->consumer);
     publisher_close(&daemon->publisher, rank->removed_spool);
     free(rank);

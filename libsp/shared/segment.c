@@ -14,6 +14,15 @@
 #include "instant.h"
 #include "names.h"
 
+static void (*tell_mapped)(void *start, size_t length);
+static void (*tell_unmapping)(void *start);
+
+void sp__segment_watch(void (*mapped)(void *start, size_t length), void (*unmapping)(void *start))
+{
+    tell_mapped = mapped;
+    tell_unmapping = unmapping;
+}
+
 static int lock_call(int fd, int command, short type, int byte, short *ret_type)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
@@ -155,6 +164,17 @@ static void terminate_strings(struct sp__identity *identity)
     identity->prefix[sizeof identity->prefix - 1] = '\0';
 }
 
+/* A header that names another session, rank or user than the file's name was written over: its records would go where
+ * somebody else's are. A dead one may have been moved aside, which adds to the name. */
+static bool names_itself(const struct sp__identity *identity, const char *name)
+{
+    char own[256];
+    if (sp__segment_name(identity, own, sizeof own))
+        return false;
+    size_t length = strlen(own);
+    return strncmp(name, own, length) == 0 && (!name[length] || strncmp(name + length, ".d", 2) == 0);
+}
+
 /* Reads and checks all that is constant, into `head`, and maps. By pread, not from the mapping: a file that is cut
  * short at this moment is an error here, not a SIGBUS. */
 static int open_with(struct sp__header *head, struct sp__segment *ret, int fd, const char *name, bool writable,
@@ -168,11 +188,15 @@ static int open_with(struct sp__header *head, struct sp__segment *ret, int fd, c
         error = read_exactly(fd, offsetof(struct sp__header, identity), &head->identity, sizeof head->identity);
     if (error)
         return error;
+    terminate_strings(&head->identity);
+    if (!names_itself(&head->identity, name))
+        return refuse(-EBADMSG, ret_why, name, "its header and its name do not agree");
 
     void *map = mmap(NULL, head->regions_offset, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
         return -errno;
-    terminate_strings(&head->identity);
+    if (tell_mapped)
+        tell_mapped(map, head->regions_offset);
     *ret = (struct sp__segment){.fd = fd,
                                 .header = map,
                                 .lanes = (void *)((unsigned char *)map + head->lanes_offset),
@@ -228,10 +252,16 @@ int sp__segment_open(struct sp__segment *ret, const char *name, bool writable, c
 
 void sp__segment_close(struct sp__segment *segment)
 {
+    if (tell_unmapping)
+        tell_unmapping(segment->header);
     munmap(segment->header, segment->mapped);
     close(segment->fd);
     *segment = (struct sp__segment){.fd = -1};
 }
+
+_Static_assert(offsetof(struct sp__lane, stats_offset) - offsetof(struct sp__lane, ring_offset) ==
+                   offsetof(struct sp__lane_place, stats_offset),
+               "a lane's places are copied as they stand");
 
 int sp__segment_lane(const struct sp__segment *segment, uint32_t lane, struct sp__lane_place *ret)
 {
@@ -241,10 +271,12 @@ int sp__segment_lane(const struct sp__segment *segment, uint32_t lane, struct sp
     /* Pairs with the producer's release store of ready, after the offsets of its first claim. */
     if (atomic_load_explicit(&from->ready, memory_order_acquire) != 1)
         return -EAGAIN;
-    struct sp__lane_place place = {.ring_offset = from->ring_offset,
-                                   .ring_records = from->ring_records,
-                                   .stack_offset = from->stack_offset,
-                                   .stats_offset = from->stats_offset};
+    /* One copy, which is what is checked: the compiler may read plain words of shared memory as often as it likes. */
+    struct sp__lane_place place;
+    uint64_t at = (uint64_t)((const unsigned char *)from - (const unsigned char *)segment->header);
+    int error = sp__segment_read(segment, at + offsetof(struct sp__lane, ring_offset), &place, sizeof place);
+    if (error)
+        return error;
     uint64_t records = place.ring_records;
     uint64_t least = segment->regions_offset;
     if (records < 2 || records > SP__RING_MOST || (records & (records - 1)) || place.ring_offset < least ||

@@ -81,6 +81,11 @@ int sp__segment_open(struct sp__segment *ret, const char *name, bool writable, c
 int sp__segment_open_fd(struct sp__segment *ret, int fd, const char *name, bool writable, char ret_why[256]);
 void sp__segment_close(struct sp__segment *segment);
 
+/* For a process that has to outlive a segment that is cut short under its mapping: `mapped` is told of every mapping
+ * before it is read, `unmapping` when it is not read any more. Any thread that opens or closes calls them. Set once,
+ * before the first is opened. */
+void sp__segment_watch(void (*mapped)(void *start, size_t length), void (*unmapping)(void *start));
+
 /* pread of the segment: exactly `length` bytes or -EBADMSG (outside, or the file was cut short), or -errno. */
 int sp__segment_read(const struct sp__segment *segment, uint64_t offset, void *buffer, size_t length);
 
