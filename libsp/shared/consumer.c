@@ -7,10 +7,16 @@
 #include "consumer.h"
 #include "instant.h"
 
-enum { ANCHOR_EVERY_NS = 100 * 1000 * 1000 };
+enum { ANCHOR_EVERY_NS = 100 * 1000 * 1000, RESET_TRIES = 16 };
 
 /* More records than this between tail and ring: not an accident that can be counted, but no ring at all. */
 #define GAP_MOST (UINT64_C(1) << 32)
+
+int sp__consumer_bad(struct sp__consumer *c, const char *fault)
+{
+    c->fault = fault;
+    return -EBADMSG;
+}
 
 uint32_t sp__consumer_lanes(const struct sp__consumer *c)
 {
@@ -25,6 +31,8 @@ int sp__consumer_place(struct sp__consumer *c, uint32_t lane)
     if (c->placed[lane])
         return 0;
     int rc = sp__segment_lane(&c->segment, lane, &c->place[lane]);
+    if (rc == -EBADMSG)
+        return sp__consumer_bad(c, "a lane's memory lies outside of it");
     if (rc)
         return rc;
     c->next[lane] = atomic_load_explicit(&c->segment.lanes[lane].tail, memory_order_acquire); /* a consumer's release */
@@ -33,12 +41,12 @@ int sp__consumer_place(struct sp__consumer *c, uint32_t lane)
 }
 
 /* A segment that was cut short is not touched through its mapping any more. */
-static int whole(const struct sp__consumer *c)
+static int whole(struct sp__consumer *c)
 {
     struct stat st;
     if (fstat(c->segment.fd, &st) != 0)
         return -errno;
-    return (uint64_t)st.st_size < c->segment.size ? -EBADMSG : 0;
+    return (uint64_t)st.st_size < c->segment.size ? sp__consumer_bad(c, "it was cut short") : 0;
 }
 
 /* Its readers find a spool by its name: one that somebody removed is given back, with all that stands in it. */
@@ -52,7 +60,8 @@ static int keep_spool(struct sp__consumer *c)
     return st.st_nlink == 0 ? sp__spool_restore(&c->spool) : 0;
 }
 
-/* A reset is one frame with every lane's base, so that a reader sees all of it or nothing. */
+/* A reset is one frame with every lane's base, so that a reader sees all of it or nothing. Whoever keeps writing into
+ * the epoch keeps nobody here: the next look takes it up, and the frame says then which records it drops. */
 static int send_bases(struct sp__consumer *c)
 {
     struct sp__header *header = c->segment.header;
@@ -61,8 +70,8 @@ static int send_bases(struct sp__consumer *c)
     /* Acquire: pairs with the program's release after it wrote all bases of that epoch. The next reset writes the other
      * slots; one more would write these, and by then the epoch is another. */
     epoch = atomic_load_explicit(&header->epoch, memory_order_acquire);
-    for (;;) {
-        if (epoch == c->epoch)
+    for (int tries = 0;; tries++) {
+        if (epoch == c->epoch || tries == RESET_TRIES)
             return 0;
         lanes = sp__consumer_lanes(c);
         for (uint32_t lane = 0; lane < lanes; lane++)
@@ -72,6 +81,10 @@ static int send_bases(struct sp__consumer *c)
             break;
         epoch = again;
     }
+    for (uint32_t lane = 0; lane < lanes; lane++)
+        /* A lane is reset where it stands, and goes on from there. */
+        if ((atomic_load_explicit(&c->segment.lanes[lane].head, memory_order_acquire) - bases[lane]) >> 63)
+            return sp__consumer_bad(c, "a reset lies ahead of its lane");
     int rc = sp__consumer_append(c, SP__FRAME_BASE, 0, epoch, lanes, bases, lanes * sizeof *bases);
     if (rc == 0)
         c->epoch = epoch;
@@ -140,7 +153,7 @@ static int drain_lane(struct sp__consumer *c, uint32_t lane, uint64_t head, uint
     uint64_t count = head - c->next[lane];
     if (count > ring) {
         if (count - ring > GAP_MOST)
-            return -EBADMSG;
+            return sp__consumer_bad(c, "a lane counts fewer records than were drained, or more than there can be");
         c->gaps += count - ring;
         c->next[lane] += count - ring;
         count = ring;

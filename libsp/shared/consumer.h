@@ -26,6 +26,7 @@ struct sp__consumer {
     struct sp__anchor last_anchor;
     bool ended;                 /* an END frame stands in the spool */
     int spool_error;            /* the errno of the last append that failed, 0 once one worked again */
+    const char *fault;          /* what was wrong with the segment at the last -EBADMSG; NULL none yet */
     struct sp__record *records; /* buffers of SP__FRAME_RECORDS_MOST records */
     unsigned char *encoded;
 };
@@ -67,6 +68,9 @@ unsigned sp__consumer_pressure(const struct sp__consumer *consumer);
 /* Writes what a publication needs besides records: a last anchor, open calls, counters and, in stats mode, statistics.
  * `end` 0 for a flush of a living program; else also the END frame (once). 0 or -errno. */
 int sp__consumer_mark(struct sp__consumer *consumer, enum sp__end end);
+
+/* Keeps the words for c->fault. -EBADMSG. */
+int sp__consumer_bad(struct sp__consumer *consumer, const char *fault);
 
 /* consumer_mark.c's, for drain and mark: regions that the spool does not hold yet, up to `count` of them in all; one
  * frame to the spool, noting its failure; a reading of both clocks. */

@@ -70,6 +70,8 @@ static int flush_rows(struct sp__consumer *c, struct rows *rows)
 static int read_text(struct sp__consumer *c, struct rows *rows, uint64_t offset, uint32_t length)
 {
     int rc = length ? sp__segment_read(&c->segment, offset, c->encoded + rows->used, length) : 0;
+    if (rc == -EBADMSG)
+        return sp__consumer_bad(c, "a region's name lies outside of it");
     if (rc == 0)
         rows->used += length;
     return rc;
@@ -90,7 +92,7 @@ static int add_row(struct sp__consumer *c, struct rows *rows, uint32_t region, c
     uint64_t file = atomic_load_explicit(&row.file_offset, memory_order_relaxed);
     struct sp__region_entry entry = {row.name_length, file ? row.file_length : 0, file ? row.line : -1};
     if (entry.name_length > NAME_MOST || entry.file_length >= SP__PATH_SIZE)
-        return -EBADMSG;
+        return sp__consumer_bad(c, "a region's name is longer than one can be");
     size_t length = sizeof entry + entry.name_length + entry.file_length;
     if (rows->count && (rows->first + rows->count != region || rows->used + length > ENCODED_ROOM))
         rc = flush_rows(c, rows);
@@ -131,7 +133,7 @@ static int send_rows(struct sp__consumer *c, uint32_t from, uint32_t to)
 int sp__consumer_send_regions(struct sp__consumer *c, uint32_t count)
 {
     if (count > c->segment.region_capacity || count > SP__REGIONS)
-        return -EBADMSG;
+        return sp__consumer_bad(c, "it counts more regions than it has room for");
     return count > c->regions ? send_rows(c, c->regions, count) : 0;
 }
 
@@ -147,7 +149,7 @@ static int copy_stack(struct sp__consumer *c, uint32_t lane, uint32_t *ret_count
         /* Acquire, here and below: pairs with the producer's release after the entry. */
         uint32_t depth = atomic_load_explicit(&line->depth, memory_order_acquire);
         if (depth > SP__STACK_MOST)
-            return -EBADMSG;
+            return sp__consumer_bad(c, "a lane has more open calls than it has room for");
         count = 0;
         for (uint32_t at = 0; at < depth; at += OPEN_AT_ONCE) {
             uint32_t n = depth - at < OPEN_AT_ONCE ? depth - at : OPEN_AT_ONCE;
@@ -225,6 +227,8 @@ static int add_block(struct sp__consumer *c, uint64_t offset, uint32_t first, st
 {
     struct sp__stats block[SP__STATS_REGIONS];
     int rc = sp__segment_read(&c->segment, offset, block, sizeof block);
+    if (rc == -EBADMSG)
+        return sp__consumer_bad(c, "a lane's statistics lie outside of it");
     if (rc)
         return rc;
     struct sp__stats_entry *larger = realloc(*entries, (*count + SP__STATS_REGIONS) * sizeof *larger);

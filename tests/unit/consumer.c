@@ -249,6 +249,16 @@ static void scribbled_words_set_the_segment_aside(void **state)
     assert_int_equal(sp__consumer_drain(c, 0, NULL), -EBADMSG);
     row[1] = (struct sp__region){.name_offset = row[0].name_offset, .name_length = UINT32_MAX};
     assert_int_equal(sp__consumer_drain(c, 0, NULL), -EBADMSG);
+    assert_string_equal(c->fault, "a region's name is longer than one can be");
+    atomic_store(&p.header->region_count, 1);
+    atomic_store(&p.lanes[0].base[1], UINT64_C(1) << 30); /* a reset of what was never recorded */
+    atomic_store(&p.header->epoch, 1);
+    assert_int_equal(sp__consumer_drain(c, 0, NULL), -EBADMSG);
+    assert_string_equal(c->fault, "a reset lies ahead of its lane");
+    atomic_store(&p.header->epoch, 0);
+    atomic_store(&p.lanes[0].depth, SP__STACK_MOST + 1);
+    assert_int_equal(sp__consumer_mark(c, 0), -EBADMSG);
+    assert_string_equal(c->fault, "a lane has more open calls than it has room for");
     assert_int_equal(ftruncate(p.born.fd, 4096), 0);
     assert_int_equal(sp__consumer_drain(c, 0, NULL), -EBADMSG);
     sp__consumer_destroy(c);
