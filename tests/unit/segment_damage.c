@@ -70,11 +70,18 @@ static void damaged_segment_accepted(void **state)
     REFUSED(stack_entry_size, 0, -EBADMSG);
     REFUSED(stats_entry_size, 0, -EBADMSG);
     REFUSED(stats_block_regions, 0, -EBADMSG);
+    REFUSED(identity.rank, 1, -EBADMSG); /* not what its name says */
+    REFUSED(identity.uid, good.identity.uid + 1, -EBADMSG);
+    REFUSED(identity.name_hash, 1, -EBADMSG);
+    REFUSED(identity.session[0], 'U', -EBADMSG);
+    REFUSED(identity.session[0], '/', -EBADMSG);
 
     header->abi_minor = 9;
-    memset(header->identity.session, 'x', sizeof header->identity.session);
+    memset(header->identity.hostname, 'x', sizeof header->identity.hostname);
+    memset(header->identity.prefix, 'x', sizeof header->identity.prefix);
     assert_int_equal(sp__segment_open(&segment, born.name, false, why), 0);
-    assert_int_equal(strlen(segment.identity.session), SP__SESSION_SIZE - 1);
+    assert_int_equal(strlen(segment.identity.hostname), SP__HOST_SIZE - 1);
+    assert_int_equal(strlen(segment.identity.prefix), SP__PATH_SIZE - 1);
     unsigned char byte;
     assert_int_equal(sp__segment_read(&segment, segment.size - 1, &byte, 1), 0);
     assert_int_equal(sp__segment_read(&segment, segment.size, &byte, 1), -EBADMSG);
