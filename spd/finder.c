@@ -115,6 +115,21 @@ static void drop_vanished(struct finder *finder)
     }
 }
 
+/* By its name alone: "sp.<uid>.<session>.<hash>.r<rank>...", since its header is not to be believed. */
+static bool name_is_ours(const struct finder *finder, const char *name)
+{
+    char session[SP__SESSION_SIZE];
+    const char *from = strchr(name + sizeof "sp." - 1, '.') + 1; /* the name is a valid one */
+    const char *to = strrchr(name, '.');
+    while (to > from && strncmp(to, ".r", 2))
+        to = memrchr(name, '.', (size_t)(to - name));
+    to = to > from ? memrchr(name, '.', (size_t)(to - name)) : NULL; /* before the hash */
+    if (!to || to <= from || (size_t)(to - from) >= sizeof session)
+        return true;
+    snprintf(session, sizeof session, "%.*s", (int)(to - from), from);
+    return options_take(finder->daemon->options, session);
+}
+
 static void refuse(struct finder *finder, const char *name, ino_t ino, int status, const char *why)
 {
     struct daemon *daemon = finder->daemon;
@@ -129,6 +144,10 @@ static void refuse(struct finder *finder, const char *name, ino_t ino, int statu
         return;
     case -EPROTONOSUPPORT:
     case -EBADMSG:
+        if (!name_is_ours(finder, name)) {
+            finder_set_aside(finder, name, ino, 0, true, why);
+            return;
+        }
         log_say(LOG_WARNING, "segment %s: attach: %s; it is left alone, the others are served", name, why);
         finder_set_aside(finder, name, ino, 0, false, why);
         ++daemon->set_aside;

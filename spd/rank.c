@@ -181,7 +181,9 @@ static void next_step(struct rank *rank)
     /* Pairs with the program's release store: records appended before it are seen by the drain that follows. byte 0 was
      * looked at before, so that a program that finalized and then ended is not taken for a death. */
     uint32_t state = atomic_load_explicit(&header->state, memory_order_acquire);
-    if (state == SP__DISCARDED) {
+    if (state < SP__RECORDING || state > SP__DISCARDED) {
+        rank_set_aside(rank, "the segment contradicts itself: its state is none");
+    } else if (state == SP__DISCARDED) {
         rank_discard(rank);
     } else if (state == SP__FINALIZED) { /* an spd before this one published it and was killed over the names */
         rank->whole = true;
@@ -217,8 +219,7 @@ void rank_service(struct rank *rank)
     rank->records += records;
     rank->daemon->records += records;
     if (guard_poisoned(rank->guard) || status == -EBADMSG) {
-        rank_set_aside(rank,
-                       guard_poisoned(rank->guard) ? "the segment was cut short" : "the segment contradicts itself");
+        rank_set_aside(rank, NULL);
         return;
     }
     if (status || rank->stalled)
@@ -251,10 +252,15 @@ void rank_counters(const struct rank *rank, struct sp__counters *ret, uint64_t *
     *ret_heads = *ret_undrained = 0;
     for (uint32_t n = 0; n < lanes; ++n) {
         struct sp__lane *lane = &rank->consumer->segment.lanes[n];
-        uint64_t tail = atomic_load_explicit(&lane->tail, memory_order_relaxed); /* ours */
+        const struct sp__consumer *consumer = rank->consumer;
         uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
         *ret_heads += head;
-        *ret_undrained += head - tail;
+        /* By what this consumer drained, not by the lane's tail, which anybody may have written over: what never
+         * becomes 0 would have a rank looked at, and published at its end, for ever. */
+        if (consumer->placed[n])
+            *ret_undrained += head - consumer->next[n];
+        else if (atomic_load_explicit(&lane->ready, memory_order_acquire) == 1)
+            *ret_undrained += head - atomic_load_explicit(&lane->tail, memory_order_relaxed);
         ret->dropped += atomic_load_explicit(&lane->dropped, memory_order_relaxed);
         ret->waited_ns += atomic_load_explicit(&lane->waited_ns, memory_order_relaxed);
         ret->mended += atomic_load_explicit(&lane->mended, memory_order_relaxed);
@@ -268,8 +274,11 @@ void rank_tick(struct rank *rank, uint64_t now_ms)
     struct sp__header *header = header_of(rank);
     struct sp__counters counters;
     uint64_t heads, undrained;
-    if (rank->aside)
+    if (rank->aside) {
+        if (!rank->publication) /* there was no memory for it */
+            publisher_rank(&rank->daemon->publisher, rank, PUBLISH_ASIDE);
         return;
+    }
     rank_look_alive(rank);
     rank_counters(rank, &counters, &heads, &undrained);
     atomic_store_explicit(&header->consumer_beat_ns, sp__clock_mono(), memory_order_relaxed);

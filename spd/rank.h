@@ -42,6 +42,7 @@ struct rank {
     uint64_t dropped_said, dropped_said_ms;
     uint64_t retry_ms; /* not before, after a publication failed */
     unsigned failures; /* of its last publication, in a row */
+    unsigned again;    /* final publications after which its rings held more */
 
     /* Flushes: wanted by control or at the end of spd; asked by the program through flush_request. */
     bool flush_wanted;
@@ -94,7 +95,7 @@ static inline const struct sp__identity *rank_identity(const struct rank *rank)
 /* rank_end.c */
 void rank_flush(struct rank *rank);
 void rank_end(struct rank *rank, uint32_t end);
-void rank_set_aside(struct rank *rank, const char *why);
+void rank_set_aside(struct rank *rank, const char *why); /* NULL: what the guard or the consumer found */
 void rank_discard(struct rank *rank);
 void rank_bury(struct rank *rank); /* names, spools, the program's answer; then the rank is gone */
 

@@ -63,7 +63,7 @@ void rank_flush(struct rank *rank)
     uint32_t request = atomic_load_explicit(&header_of(rank)->flush_request, memory_order_acquire);
     int status = drain_and_mark(rank, 0);
     if (status == -EBADMSG) {
-        rank_set_aside(rank, "the segment contradicts itself");
+        rank_set_aside(rank, NULL);
         return;
     }
     SP__INSTANT(spd_flush);
@@ -89,7 +89,7 @@ void rank_end(struct rank *rank, uint32_t end)
         return;
     int status = drain_and_mark(rank, end);
     if (status == -EBADMSG) {
-        rank_set_aside(rank, "the segment contradicts itself");
+        rank_set_aside(rank, NULL);
         return;
     }
     if (status)
@@ -107,8 +107,15 @@ void rank_set_aside(struct rank *rank, const char *why)
 {
     struct daemon *daemon = rank->daemon;
     const struct sp__segment *segment = &rank->consumer->segment;
+    char words[256];
     if (rank->aside)
         return;
+    if (!why) {
+        const char *fault = rank->consumer->fault;
+        snprintf(words, sizeof words, "the segment %s%s", fault ? "contradicts itself: " : "contradicts itself",
+                 fault ? fault : "");
+        why = guard_poisoned(rank->guard) ? "the segment was cut short" : words;
+    }
     rank->aside = true;
     ++daemon->set_aside;
     log_say(LOG_WARNING, "segment %s: drain: %s; it is set aside, what was drained is published", segment->name, why);
@@ -181,6 +188,8 @@ void rank_published(struct rank *rank, const struct publication *publication)
     }
     if (publication->kind == PUBLISH_FINAL && !error) {
         if (undrained(rank)) { /* a writer that was held up longer than its finalize: once more, with its record */
+            if (rank->again++) /* but not as fast as somebody writes into a segment that has ended */
+                rank->retry_ms = uv_now(&daemon->loop) + RETRY_MS;
             daemon_due(daemon, rank);
             return;
         }
