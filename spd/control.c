@@ -116,8 +116,12 @@ static void on_written(uv_write_t *write, int status)
 
 void control_reply(struct client *client, bool has_id, json_int_t id, json_t *message)
 {
-    if (!message || !client || client->closing) {
+    if (!client || client->closing) {
         json_decref(message);
+        return;
+    }
+    if (!message) { /* no memory, or words that are not UTF-8: a client that waits for it would wait for ever */
+        close_client(client);
         return;
     }
     json_object_set_new(message, "v", json_integer(REQUEST_VERSION));

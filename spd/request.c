@@ -7,7 +7,7 @@
 
 #include "names.h"
 
-enum { ROOM_FIRST = 1024 };
+enum { ROOM_FIRST = 1024, OP_MOST = 40 };
 
 int lines_room(struct lines *lines, char **ret_at, size_t *ret_size)
 {
@@ -67,13 +67,17 @@ static int parse_op(const json_t *message, struct request *request, char *ret_wh
         snprintf(ret_why, why_size, "the request has no \"op\"");
         return -EINVAL;
     }
+    if (strlen(op) > OP_MOST) { /* nor cut to fit, which may leave half a character and so no valid reply */
+        snprintf(ret_why, why_size, "\"op\" is no request of this spd; it knows ping, status, list and flush");
+        return -EINVAL;
+    }
     for (size_t n = 0; n < sizeof ops / sizeof *ops; ++n) {
         if (!strcmp(op, ops[n])) {
             request->op = (enum request_op)n;
             return 0;
         }
     }
-    snprintf(ret_why, why_size, "\"%.40s\" is no request of this spd; it knows ping, status, list and flush", op);
+    snprintf(ret_why, why_size, "\"%s\" is no request of this spd; it knows ping, status, list and flush", op);
     return -EINVAL;
 }
 
