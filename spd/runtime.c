@@ -89,8 +89,28 @@ static int take_lock(struct runtime *runtime, int folder, const struct options *
     return 0;
 }
 
-/* Called with the lock held, so that whatever socket of ours stands there has nobody behind it. */
-static int remove_stale(const struct runtime *runtime, int folder)
+/* An address holds no more than 107 bytes, a folder's path may: then through its descriptor, as spctl does. */
+static void make_address(const struct runtime *runtime, int folder, struct sockaddr_un *ret)
+{
+    *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (strlen(runtime->socket_path) < sizeof ret->sun_path)
+        snprintf(ret->sun_path, sizeof ret->sun_path, "%s", runtime->socket_path);
+    else
+        snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d/control", folder);
+}
+
+/* Whether somebody listens at the socket that stands there: another program of this user, or an spd whose lock file was
+ * removed under it, so that the lock says nothing. */
+static bool is_served(const struct sockaddr_un *address)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool served = fd >= 0 && (!connect(fd, (const struct sockaddr *)address, sizeof *address) || errno == EAGAIN);
+    if (fd >= 0)
+        close(fd);
+    return served;
+}
+
+static int remove_stale(const struct runtime *runtime, int folder, const struct sockaddr_un *address)
 {
     struct stat stat;
     if (fstatat(folder, "control", &stat, AT_SYMLINK_NOFOLLOW))
@@ -101,18 +121,20 @@ static int remove_stale(const struct runtime *runtime, int folder)
                 runtime->socket_path);
         return -EEXIST;
     }
+    if (is_served(address)) {
+        log_say(LOG_ERROR,
+                "%s: listen: something answers there already; stop it, or give this spd its own --runtime-dir",
+                runtime->socket_path);
+        return -EADDRINUSE;
+    }
     return unlinkat(folder, "control", 0) ? -errno : 0;
 }
 
 static int bind_socket(struct runtime *runtime, int folder)
 {
-    /* An address holds no more than 107 bytes, a folder's path may: then through its descriptor, as spctl does. */
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(runtime->socket_path) < sizeof address.sun_path)
-        snprintf(address.sun_path, sizeof address.sun_path, "%s", runtime->socket_path);
-    else
-        snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/control", folder);
-    int status = remove_stale(runtime, folder);
+    struct sockaddr_un address;
+    make_address(runtime, folder, &address);
+    int status = remove_stale(runtime, folder, &address);
     if (status)
         return status;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -120,8 +142,11 @@ static int bind_socket(struct runtime *runtime, int folder)
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address)) {
         status = -errno;
     } else {
-        runtime->bound = true;
-        if (listen(fd, 1024))
+        struct stat stat = {0};
+        runtime->bound = !fstatat(folder, "control", &stat, AT_SYMLINK_NOFOLLOW);
+        runtime->dev = stat.st_dev;
+        runtime->ino = stat.st_ino;
+        if (!runtime->bound || listen(fd, 1024))
             status = -errno;
     }
     umask(mask);
@@ -175,7 +200,10 @@ int runtime_init(struct runtime *runtime, const struct options *options)
 
 void runtime_unlink(struct runtime *runtime)
 {
-    if (runtime->bound)
+    struct stat stat;
+    /* What somebody put in its place meanwhile is not ours to remove. */
+    if (runtime->bound && !lstat(runtime->socket_path, &stat) && stat.st_dev == runtime->dev &&
+        stat.st_ino == runtime->ino)
         unlink(runtime->socket_path);
     runtime->bound = false;
 }

@@ -3,6 +3,7 @@
 #define SPD_RUNTIME_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "layout.h"
 #include "options.h"
@@ -12,7 +13,9 @@ struct runtime {
     char socket_path[SP__PATH_SIZE];
     int lock;     /* holds byte 0 of <folder>/spd.lock */
     int listener; /* taken over by the control server */
-    bool bound;   /* the socket is ours to remove */
+    bool bound;   /* the socket is ours to remove, if it still is this one: */
+    dev_t dev;
+    ino_t ino;
 };
 
 /* Says on the log what is wrong. 0 or -errno. */
