@@ -184,6 +184,13 @@ static void wait_attached(const struct victim *victims, int count)
     }
 }
 
+static bool drained(const struct victim *v)
+{
+    struct sp__lane lane;
+    fetch(v, v->lanes, &lane, sizeof lane);
+    return atomic_load(&lane.head) == atomic_load(&lane.tail);
+}
+
 static void put(const struct victim *v, uint64_t at, const void *bytes, size_t length)
 {
     if (pwrite(v->fd, bytes, length, (off_t)at) < 0)
@@ -424,6 +431,8 @@ static void one(const char *kind)
     if (find(&victim, 0, 1) != 1)
         die("segment");
     wait_attached(&victim, 1);
+    for (int tries = 0; tries < ATTACH_TRIES && !drained(&victim); tries++)
+        usleep(TRY_US);
     printf("%s\n", victim.name);
     fflush(stdout);
     if (getchar() == EOF)

@@ -20,12 +20,20 @@ PYTHON
 }
 said() { log | grep -qF "segment $segment: drain: $reason; it is set aside"; }
 
-# Beside all that follows: two ranks whose calls are counted.
-N=4000
-launch 0 -r 0 -n $N -p 1000 healthy
-healthy=($!)
-launch 1 -r 1 -n $N -p 1000 -t 2 healthy
-healthy+=($!)
+# Beside all that follows, ranks whose calls are counted: one of two threads, and one after the other of few calls.
+N=4000 FEW=300
+launch long -r 0 -n $N -p 2000 -t 2 healthy
+long=$!
+: >"$T/go-on"
+few() {
+    local rank=1
+    while [[ -e $T/go-on ]]; do
+        work -r $rank -n $FEW -p 1000 healthy >"$T/few" 2>&1 || return 1
+        echo $((rank++)) >"$T/few.last"
+    done
+}
+few &
+few=$!
 
 # Each kind of damage, and what spd says of it. Stopped meanwhile, it meets a cut segment through its mapping: nothing
 # but the handler stands between that and the end of spd.
@@ -68,9 +76,24 @@ read -r _ did attached _ < <(tr -d ',' <"$T/many")
 ((did = $(log | grep -c 'set aside'))) || true
 ((did > count / 20)) || fail "only $did of $count were found to be damaged"
 
-ended "${healthy[@]}"
+rm "$T/go-on"
+wait "$few" || fail "a healthy program ended badly: $(tail -n 1 "$T/few")"
+ended "$long"
 merge "$T/out.h5" "$S"
-counts "$T/out.h5" $((3 * N))
+counts "$T/out.h5" $((2 * N + FEW * $(<"$T/few.last")))
+
+# What was left of them is published; then there is nothing to do.
+served() {
+    $PY - "$T/run/control" <<'PYTHON'
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(b'{"v":1,"op":"status"}\n')
+print(json.loads(s.makefile().readline())["ranks"])
+PYTHON
+}
+none_served() { [[ $(served) == 0 ]]; }
+until_true 30 none_served || fail "spd still serves $(served) ranks"
 
 # A rank whose tail no drain ever meets, at its end: published, and not again and again.
 mkfifo "$T/go"
