@@ -103,7 +103,7 @@ exec 9>"$T/go"
 until_true 10 test -s "$T/victim" || fail "the program did not start"
 echo >&9
 until_true 10 grep -q done "$T/victim" || fail "tail was not done"
-sleep 0.5
+until_true 5 none_served || fail "a rank that ended is published for ever"
 before=$(cpu)
 sleep 2
 spent=$(($(cpu) - before))
