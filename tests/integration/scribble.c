@@ -200,9 +200,8 @@ static void put(const struct victim *v, uint64_t at, const void *bytes, size_t l
 /* ---- what is done to them -----------------------------------------------------------------------------------------
  */
 
-#define HEADER(field)   offsetof(struct sp__header, field), sizeof(((struct sp__header *)0)->field), false
-#define LANE(field)     offsetof(struct sp__lane, field), sizeof(((struct sp__lane *)0)->field), true
-#define REGION_NAMES(v) ((v)->regions) /* the first row */
+#define HEADER(field) offsetof(struct sp__header, field), sizeof(((struct sp__header *)0)->field), false
+#define LANE(field)   offsetof(struct sp__lane, field), sizeof(((struct sp__lane *)0)->field), true
 
 static const struct {
     size_t at, size;
