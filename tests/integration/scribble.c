@@ -20,7 +20,7 @@
 
 #include "layout.h"
 
-enum { BATCH = 25, ATTACH_TRIES = 400, TRY_US = 5000, SCRIBBLE_MOST = 512 };
+enum { BATCH = 25, ROUNDS = 2, ATTACH_TRIES = 400, TRY_US = 5000, SCRIBBLE_MOST = 512 };
 
 static pid_t spd;
 
@@ -395,23 +395,24 @@ static void remove_segments(struct victim *victims, int count)
     }
 }
 
+/* Each is hurt in ROUNDS places, one after the other: most of what is written over goes unnoticed alone. */
 static void many(int total, uint64_t random)
 {
     static struct victim victims[BATCH];
     int scribbled = 0, seen = 0;
-    for (int first = 0; first < total; first += BATCH) {
+    for (int first = 0; first < total / ROUNDS; first += BATCH) {
         pid_t pid = start(first, BATCH);
         int count = find(victims, first, BATCH);
         bool before = first / BATCH % 4 == 3; /* of these, many before or while spd attaches */
         if (!before)
             wait_attached(victims, count);
-        for (int i = 0; i < count; i++) {
-            seen += attached(&victims[i]);
-            hurt(&victims[i], scribbled++, &random);
+        for (int round = 0; round < ROUNDS; round++) {
+            for (int i = 0; i < count; i++) {
+                seen += attached(&victims[i]);
+                hurt(&victims[i], scribbled++, &random);
+            }
+            usleep(10000); /* a few turns of the loop; the programs record on, or are ended by what they find */
         }
-        if (before)
-            usleep(20000);
-        usleep(5000); /* a few turns of the loop, in which the programs record on, or are ended by what they find */
         end(pid);
         usleep(5000);
         remove_segments(victims, count);

@@ -74,7 +74,7 @@ alive
 read -r _ did attached _ < <(tr -d ',' <"$T/many")
 ((did == count && attached > count / 2)) || fail "only $(<"$T/many") of $count"
 ((did = $(log | grep -c 'set aside'))) || true
-((did > count / 20)) || fail "only $did of $count were found to be damaged"
+((did > count / 40)) || fail "only $did of $count were found to be damaged"
 
 rm "$T/go-on"
 wait "$few" || fail "a healthy program ended badly: $(tail -n 1 "$T/few")"
