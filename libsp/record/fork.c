@@ -4,13 +4,32 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "instant.h"
 #include "message.h"
+#include "names.h"
 #include "own.h"
 #include "region.h"
+
+/* A child that is to follow needs its parent's names at its first call, and has nothing but a descriptor to find them
+ * by, which a daemon closes before that: so it keeps them mapped, to be read only. That is the description without a
+ * lock, and hides nobody's death. A child of a child that has made no call yet has the mapping already. */
+static bool keep_parent(struct sp_profiler *p)
+{
+    uint32_t phase = atomic_load_explicit(&p->phase, memory_order_relaxed);
+    if (phase == SP__FOLLOWING)
+        return true;
+    p->born.map = NULL; /* it was not inherited */
+    if (phase == SP__LIVE && p->settings.follow && sp__born_fd_good(&p->born)) {
+        void *map = mmap(NULL, p->born.size, PROT_READ, MAP_SHARED, p->born.fd, 0);
+        if (map != MAP_FAILED)
+            p->born.map = map;
+    }
+    return p->born.map != NULL;
+}
 
 static void in_child(void)
 {
@@ -22,13 +41,10 @@ static void in_child(void)
     for (struct sp_profiler *p = sp__first_profiler(); p; p = p->next) {
         pthread_mutex_init(&p->control, NULL);
         pthread_mutex_init(&p->table, NULL);
-        bool follow = p->settings.follow && atomic_load_explicit(&p->phase, memory_order_relaxed) == SP__LIVE &&
-                      sp__born_fd_good(&p->born);
-        if (!follow && sp__born_fd_good(&p->born))
+        bool follow = keep_parent(p);
+        if (sp__born_fd_good(&p->born))
             close(p->born.fd);
-        if (!follow)
-            p->born.fd = -1;
-        p->born.map = NULL;
+        p->born.fd = -1;
         p->header = NULL;
         atomic_store_explicit(&p->users, 0, memory_order_relaxed);
         atomic_fetch_add_explicit(&p->generation, 1, memory_order_relaxed);
@@ -64,11 +80,18 @@ void sp__fork_follow(struct sp_profiler *p)
         p->born = (struct sp__born){.fd = -1};
         atomic_store_explicit(&p->phase, SP__IDLE, memory_order_relaxed);
         p->settings.part = (uint32_t)getpid();
-        if (sp__profiler_start(p, &p->settings) == SP_OK && sp__regions_inherit(p, parent.fd) != 0)
-            sp__profiler_discard(p); /* handles of the parent would mean other regions */
+        if (sp__profiler_start(p, &p->settings) == SP_OK) {
+            int error = sp__regions_inherit(p, parent.map, parent.size);
+            if (error) { /* handles of the parent would mean other regions */
+                sp__profiler_discard(p);
+                sp__say(SP__SAY_SHM,
+                        "cannot take over the regions of rank %d in its child %u: %s; make room in %s; the child does "
+                        "not record",
+                        p->settings.rank, (unsigned)p->settings.part, strerror(-error), SP__SHM_DIR);
+            }
+        }
         SP__INSTANT(fork_follow);
-        if (sp__born_fd_good(&parent))
-            close(parent.fd);
+        munmap(parent.map, parent.size);
     }
     pthread_mutex_unlock(&p->control);
 }

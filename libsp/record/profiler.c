@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -157,6 +158,10 @@ void sp__profiler_discard(struct sp_profiler *p)
     }
     atomic_store(&p->phase, SP__IDLE); /* seq_cst: see sp__enter */
     atomic_fetch_add_explicit(&p->generation, 1, memory_order_relaxed);
+    if (phase == SP__FOLLOWING) { /* all that it has is its parent's names */
+        munmap(p->born.map, p->born.size);
+        p->born = (struct sp__born){.fd = -1};
+    }
     if (!p->header)
         return;
     bool empty = wait_empty(p);

@@ -13,10 +13,11 @@
 #include "writer.h"
 
 enum sp__phase {
-    SP__IDLE = 0,     /* nothing behind it */
-    SP__ENDED = 1,    /* finalized: names and statistics are readable */
-    SP__LIVE = 2,     /* recording, paused, or about to be published */
-    SP__FOLLOWING = 3 /* a forked child with SP_FORK=follow, before its first call */
+    SP__IDLE = 0,  /* nothing behind it */
+    SP__ENDED = 1, /* finalized: names and statistics are readable */
+    SP__LIVE = 2,  /* recording, paused, or about to be published */
+    SP__FOLLOWING =
+        3 /* a forked child with SP_FORK=follow, before its first call: born.map is its parent's, read-only */
 };
 
 /* What sp_init and sp_create were told, and the environment said. */

@@ -210,32 +210,33 @@ int sp__region_get(struct sp_profiler *p, const char *name, const char *file, in
     return n;
 }
 
-static int read_string(int fd, uint64_t at, uint64_t length, char *ret, size_t room)
+/* A string of the segment that is mapped at `map`. */
+static bool copy_string(const unsigned char *map, uint64_t size, uint64_t at, uint64_t length, char *ret, size_t room)
 {
-    if (length >= room || pread(fd, ret, (size_t)length, (off_t)at) != (ssize_t)length)
-        return -EBADMSG;
+    if (length >= room || at > size || length > size - at)
+        return false;
+    memcpy(ret, map + at, (size_t)length);
     ret[length] = '\0';
-    return 0;
+    return true;
 }
 
-int sp__regions_inherit(struct sp_profiler *p, int fd)
+int sp__regions_inherit(struct sp_profiler *p, const unsigned char *map, uint64_t size)
 {
     char name[SP_MAX_NAME + 1], file[SP__PATH_SIZE];
-    uint32_t count = 0;
-    uint64_t rows = 0;
-    if (pread(fd, &count, sizeof count, (off_t)offsetof(struct sp__header, region_count)) != sizeof count ||
-        pread(fd, &rows, sizeof rows, (off_t)offsetof(struct sp__header, regions_offset)) != sizeof rows)
-        return -EBADMSG;
-    for (uint32_t n = 0; n < count; n++) {
-        struct sp__region r;
+    const struct sp__header *header = (const void *)map;
+    /* Pairs with the parent's release store, after the row. */
+    uint32_t count = atomic_load_explicit(&header->region_count, memory_order_acquire);
+    const struct sp__region *rows = (const void *)(map + header->regions_offset);
+    for (uint32_t n = 0; n < count && n < SP__REGIONS; n++) {
+        const struct sp__region *r = &rows[n];
         sp_status status;
-        if (pread(fd, (void *)&r, sizeof r, (off_t)(rows + n * sizeof r)) != (ssize_t)sizeof r ||
-            read_string(fd, r.name_offset, r.name_length, name, sizeof name) != 0)
+        /* As above, after line and file_length. */
+        uint64_t at = atomic_load_explicit(&r->file_offset, memory_order_acquire);
+        if (!copy_string(map, size, r->name_offset, r->name_length, name, sizeof name))
             return -EBADMSG;
-        uint64_t at = atomic_load_explicit(&r.file_offset, memory_order_relaxed);
-        if (at && read_string(fd, at, r.file_length, file, sizeof file) != 0)
+        if (at && !copy_string(map, size, at, r->file_length, file, sizeof file))
             at = 0;
-        if (sp__region_get(p, name, at ? file : NULL, r.line, &status) != (int)n)
+        if (sp__region_get(p, name, at ? file : NULL, at ? r->line : -1, &status) != (int)n)
             return -ENOSPC;
     }
     return 0;

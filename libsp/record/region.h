@@ -10,9 +10,9 @@ int sp__region_get(struct sp_profiler *p, const char *name, const char *file, in
 /* The same where it is registered, else -1. */
 int sp__region_find(struct sp_profiler *p, const char *name);
 
-/* A copy of what is behind an inherited descriptor of the parent's segment: its names, registered here in the same
+/* In a child that follows: the names in its parent's segment, which is mapped at `map`, registered here in the same
  * order. 0 or -errno. */
-int sp__regions_inherit(struct sp_profiler *p, int fd);
+int sp__regions_inherit(struct sp_profiler *p, const unsigned char *map, uint64_t size);
 
 void sp__names_free(struct sp__names *names);
 
