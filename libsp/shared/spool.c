@@ -307,7 +307,13 @@ static int make_folder(const char *path)
         return 0;
     memcpy(folder, path, (size_t)(slash - path));
     folder[slash - path] = '\0';
-    return sp__make_dirs(folder);
+    int rc = sp__make_dirs(folder);
+    struct stat st;
+    /* In a data folder that several users share, another one may have made it beforehand, open to all: he could take away
+     * or replace whatever is put there. */
+    if (rc == 0 && stat(folder, &st) != 0)
+        rc = -errno;
+    return rc == 0 && st.st_uid != geteuid() ? -EPERM : rc;
 }
 
 /* The steps of opening, on a spool whose descriptor the caller closes on failure. */
