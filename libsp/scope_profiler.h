@@ -81,7 +81,7 @@ typedef enum sp_status {
     SP_ERR_OPEN_SCOPES = 6,       /* calls were open: refused (reset), or done without them (finalize) */
     SP_ERR_UNSUPPORTED = 7,       /* HDF5 without an spd */
     SP_ERR_INVALID_ARGUMENT = 16, /* a bad rank, name, session or prefix */
-    SP_ERR_RANK_IN_USE = 17,      /* a living process has this session, prefix and rank */
+    SP_ERR_RANK_IN_USE = 17,      /* a living process has this session, prefix and rank, or their name is taken */
     SP_ERR_NO_SPACE = 18,         /* /dev/shm has no room, or is missing */
     SP_ERR_TOO_DEEP = 19,         /* more open calls than a lane holds: counted, not recorded */
     SP_ERR_TOO_MANY = 20          /* no room for a further region or thread */

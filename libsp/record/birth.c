@@ -35,7 +35,10 @@ bool sp__spd_serves(const char *session)
     if (fd < 0)
         return false;
     ssize_t length = -1;
-    if (sp__lock_held(fd, 0) == 1)
+    struct stat stat;
+    /* The folder may be one that another user made beforehand where the name is guessable: a lock there is not one of an
+     * spd that could serve us. */
+    if (fstat(fd, &stat) == 0 && stat.st_uid == geteuid() && sp__lock_held(fd, 0) == 1)
         length = pread(fd, globs, sizeof globs - 1, 0);
     close(fd);
     if (length <= 0)
@@ -209,6 +212,7 @@ static sp_status choose_path(struct sp_profiler *p)
 static pthread_mutex_t burial = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
 static const char *burial_folder;
+static char burial_why[256]; /* what is wrong with a segment that has the name and cannot be buried */
 
 /* Drains what a dead program left, as far as the time goes. 0: all is in the spool. */
 static int drain_dead(int fd, const char *name, uint32_t state)
@@ -244,7 +248,7 @@ static int bury(int fd, const char *name)
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the same description: byte 2 stays ours */
     if (copy < 0)
         return -errno;
-    int error = sp__segment_open_fd(&segment, copy, name, true, NULL);
+    int error = sp__segment_open_fd(&segment, copy, name, true, burial_why);
     if (error) {
         close(copy);
         return error;
@@ -292,16 +296,27 @@ static void say_no_segment(const struct sp__settings *s, const char *name, int e
         SP__SHM_DIR, name, s->rank, strerror(-error), (unsigned long long)need, available, SP__SHM_DIR);
 }
 
+/* Names in /dev/shm can be guessed and taken beforehand; what is not ours is left as it is. */
+static bool name_is_foreign(const char *name)
+{
+    char path[sizeof SP__SHM_DIR + 256];
+    struct stat stat;
+    (void)snprintf(path, sizeof path, "%s/%s", SP__SHM_DIR, name);
+    return lstat(path, &stat) == 0 && (stat.st_uid != geteuid() || !S_ISREG(stat.st_mode));
+}
+
 static sp_status make_segment(struct sp_profiler *p)
 {
     const struct sp__settings *s = &p->settings;
     struct sp__birth birth = {.identity = p->identity, .lanes = SP__LANES, .ring = s->ring, .format = s->format};
-    char name[256] = "";
+    char name[256] = "", why[sizeof burial_why];
     uint64_t need = 0;
     (void)sp__segment_name(&p->identity, name, sizeof name);
     pthread_mutex_lock(&burial);
     burial_folder = s->data_dir;
+    burial_why[0] = '\0';
     int error = sp__segment_create(&birth, bury, &p->born, &need);
+    memcpy(why, burial_why, sizeof why);
     pthread_mutex_unlock(&burial);
     switch (error) {
     case 0:
@@ -311,6 +326,24 @@ static sp_status make_segment(struct sp_profiler *p)
                 "rank %d of session %s is in use by another process (%s/%s); give each process a rank of its own "
                 "(SP_RANK, or SP_RANK=auto) or another SP_SESSION; recording is off",
                 s->rank, s->session, SP__SHM_DIR, name);
+        return SP_ERR_RANK_IN_USE;
+    case -EPROTONOSUPPORT:
+    case -EBADMSG:
+        sp__say(SP__SAY_RANK_IN_USE,
+                "rank %d of session %s: %s; remove it once no program of yours needs it, or set another SP_SESSION; "
+                "recording is off",
+                s->rank, s->session, why[0] ? why : name);
+        return SP_ERR_RANK_IN_USE;
+    case -EACCES:
+        if (!name_is_foreign(name)) {
+            say_no_segment(s, name, error, need);
+            return SP_ERR_NO_SPACE;
+        }
+        sp__say(
+            SP__SAY_RANK_IN_USE,
+            "rank %d of session %s: %s/%s is another user's, or no plain file; it is left alone; have it removed, or "
+            "set another SP_SESSION; recording is off",
+            s->rank, s->session, SP__SHM_DIR, name);
         return SP_ERR_RANK_IN_USE;
     case -ENOMEM:
         sp__say(SP__SAY_SHM, "%s: no address space for the segment %s; raise ulimit -v; recording is off", SP__SHM_DIR,

@@ -212,7 +212,7 @@ SP_API const char *sp_error_string(sp_status status)
     case SP_ERR_INVALID_ARGUMENT:
         return "an argument is not valid";
     case SP_ERR_RANK_IN_USE:
-        return "another process records this session, prefix and rank";
+        return "another process records this session, prefix and rank, or another user has taken its name";
     case SP_ERR_NO_SPACE:
         return "/dev/shm has no room, or is missing";
     case SP_ERR_TOO_DEEP:
