@@ -56,13 +56,13 @@ s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.sendall(b"{\"v\":1,
     (($(grep -c warning "$T/spd.log") <= 2)) || fail "$how: spd floods its log: $(cat "$T/spd.log")"
 done
 
-# It fills up under a program whose threads come later: the first one's calls are published, the others' are counted.
-unshare -m bash -c 'mount -t tmpfs -o size=2m tmpfs /dev/shm; (sleep 0.5; head -c 4m /dev/zero >/dev/shm/fill 2>/dev/null; echo) | (cd "$1" && "$2" -w -t 6 -n 1000 late)' - \
+# It fills up under a program whose threads come later: what was recorded is published, the others' calls are counted.
+unshare -m bash -c 'mount -t tmpfs -o size=2m tmpfs /dev/shm; (sleep 0.3; head -c 4m /dev/zero >/dev/shm/fill 2>/dev/null) & cd "$1" && exec "$2" -s -p 1000 -t 6 -n 1000 late' - \
     "$T/cwd" "$SP_TEST_WORK" >"$T/out" 2>"$T/err" || fail "filled up: the program ended with $?: $(tail -n 1 "$T/err")"
-f=$(sed -n 's/^finalize 0 //p' "$T/out")
 join "$T/late.h5" "$S"
 kept=$(($(calls "$T/late.h5" outer left right deep | tr ' ' +)))
 lost=$(metadata "$T/late.h5" sp_dropped_records)
-((kept + lost == 24000)) || fail "filled up: $kept published + $lost counted is not 24000 ($f)"
+((kept + lost == 26000)) || fail "filled up: $kept published + $lost counted is not 26000"
+((kept >= 2000 && lost > 0)) || fail "filled up: $kept published, $lost counted"
 one_line "$T/err" 3
 echo "five kinds of /dev/shm harm nobody; filled up later, $kept calls are published and $lost counted"
