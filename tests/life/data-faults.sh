@@ -9,6 +9,7 @@ cat >"$T/in" <<'IN'
 mount -t tmpfs -o size=1m,mode=700 tmpfs "$T/data" && mount -t tmpfs tmpfs /dev/shm || exit 9
 "$SP_TEST_SPD" --data-dir "$T/data" --runtime-dir "$T/run" --session "$S*" 2>"$T/spd.log" &
 spd=$!
+trap 'kill -KILL $spd ${program-} 2>/dev/null' EXIT
 until [[ -S $T/run/control ]]; do sleep 0.05; done
 cd "$T/cwd"
 wait_for() { local end=$((SECONDS + 15)); until grep -q "$1" "$T/spd.log"; do ((SECONDS < end)) || exit "$2"; sleep 0.05; done; }

@@ -26,9 +26,9 @@ file) mkdir -p "$T/none"; mount --bind "$T/none" /dev/shm; mount -o remount,bind
 esac
 shift
 set +e
-"$@"
+exec "$@"
 IN
-inside() { T=$T unshare -m bash "$T/in" "$@"; }
+inside() { T=$T exec unshare -m bash "$T/in" "$@"; } # for a subshell, which it becomes
 for how in small full readonly missing file; do
     rm -rf "$T/cwd"/* "$T/data"/* "$T/dev" "$T/none"
     (cd "$T/cwd" && inside $how "$SP_TEST_WORK" -r 0 -n 5000) >"$T/out" 2>"$T/err" || fail "$how: the program ended with $?: $(tail -n 1 "$T/err")"
