@@ -36,6 +36,16 @@ static void get_in_step(struct sp__writer *w)
     atomic_store_explicit(&w->lane->depth, 0, memory_order_release);
 }
 
+/* A handler over an append does not wait, so its end may pass by unseen: what it has open would stay open for good. A
+ * reset forgets it; for a finalize it is open, and forgotten should that one fail. */
+static void leave_open(struct sp__writer *w, uint32_t state)
+{
+    if (state == SP__RESETTING)
+        get_in_step(w);
+    else
+        w->out_of_step = 1;
+}
+
 sp_status sp__hold(struct sp_profiler *p, struct sp__writer *w, uint32_t *ret_state)
 {
     for (uint64_t start = 0;;) {
@@ -51,6 +61,8 @@ sp_status sp__hold(struct sp_profiler *p, struct sp__writer *w, uint32_t *ret_st
         }
         sp__release(w);
         uint64_t limit = state == SP__RESETTING ? RESET_NS : p->settings.full_wait_ns;
+        if (w->is_signal && w->lane && (state == SP__RESETTING || state == SP__FINALIZING))
+            leave_open(w, state);
         if ((state != SP__RESETTING && state != SP__FINALIZING) || sp__self.holds_off || w->is_signal || w->out_of_step)
             return SP_ERR_INACTIVE;
         if (start == 0)
@@ -215,10 +227,17 @@ static sp_status go_in(struct entry *e, struct sp_profiler *p)
     } else {
         e->w = w ? sp__signal_writer(p, w) : NULL;
     }
-    if (e->w)
-        return SP_OK;
-    count_lost(p);
-    return SP_ERR_TOO_MANY;
+    return e->w ? SP_OK : SP_ERR_TOO_MANY;
+}
+
+/* A begin that found no way in, or no memory, is counted; its end, which finds neither, is not counted again. */
+static void count_begin(struct sp_profiler *p)
+{
+    if (!sp__enter(p))
+        return;
+    if (sp__active(p) && atomic_load_explicit(&p->header->state, memory_order_relaxed) == SP__RECORDING)
+        count_lost(p);
+    sp__leave(p);
 }
 
 static void go_out(struct entry *e, sp_status status)
@@ -244,6 +263,8 @@ SP__COLD int64_t sp__begin_slow(struct sp_profiler *p, int region, bool scoped)
     sp_status status = go_in(&e, p);
     if (status == SP_OK)
         status = begin_on_writer(p, e.w, region, scoped, &token);
+    else if (status == SP_ERR_TOO_MANY)
+        count_begin(p);
     go_out(&e, status);
     return token;
 }
