@@ -15,18 +15,15 @@
 #undef sp_init
 #undef sp_create
 
-/* What every function here begins with: errno as it was at its end, and a child that no fork handler ran in is seen. A
- * handler that interrupts it records into the signal lane. */
+/* What every function here begins with: errno as it was at its end, and a child that no fork handler ran in is seen. */
 struct call {
     int saved_errno;
-    uint32_t slow;
 };
 
 static struct call call_begin(void)
 {
-    struct call call = {errno, sp__self.slow};
-    if (sp__fork_seen())
-        call.slow = 0;
+    struct call call = {errno};
+    (void)sp__fork_seen();
     return call;
 }
 

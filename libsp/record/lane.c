@@ -17,6 +17,7 @@
 #include "stats.h"
 
 static pthread_key_t key;
+static int key_error = -EAGAIN; /* until there is one */
 
 static void say_no_space(const struct sp_profiler *p, uint64_t need)
 {
@@ -298,7 +299,16 @@ static void thread_ends(void *unused)
     errno = saved;
 }
 
+/* When the library is loaded: glibc sets the values of a process's first 32 keys without malloc, which a handler that is
+ * a thread's first call may have interrupted. */
+__attribute__((constructor)) static void make_key(void)
+{
+    key_error = -pthread_key_create(&key, thread_ends);
+}
+
 int sp__thread_key_init(void)
 {
-    return -pthread_key_create(&key, thread_ends);
+    if (key_error)
+        make_key();
+    return key_error;
 }

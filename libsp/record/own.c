@@ -84,6 +84,7 @@ bool sp__own_try(struct sp_profiler *p)
 
 void sp__own_wait(struct sp_profiler *p)
 {
+    sp__self.owns = p;
     while (!sp__own_try(p))
         sp__sleep_ns(100000);
 }
@@ -91,6 +92,8 @@ void sp__own_wait(struct sp_profiler *p)
 void sp__own_done(struct sp_profiler *p)
 {
     atomic_store_explicit(&p->own.word, 0, memory_order_release);
+    if (sp__self.owns == p)
+        sp__self.owns = NULL;
 }
 
 /* Away from the numbers that programs count on. The description, and its locks, stay the same. */
@@ -250,8 +253,8 @@ int sp__own_take(struct sp_profiler *p)
             SP__SAY_SPOOL,
             "cannot write the spool of rank %d below %s: %s%s%s; make the folder writable or set SP_DATA_DIR; calls "
             "are dropped and counted when a ring is full",
-            p->settings.rank, p->settings.data_dir[0] ? p->settings.data_dir : "the data folder", strerror(-error),
-            why[0] ? ", " : "", why);
+            p->settings.rank, p->settings.data_dir[0] ? p->settings.data_dir : "the data folder",
+            sp__error_text(-error), why[0] ? ", " : "", why);
     return error;
 }
 
@@ -273,7 +276,7 @@ int sp__own_drain(struct sp_profiler *p)
         sp__say(SP__SAY_SPOOL,
                 "cannot append to the spool %s: %s; make room there; calls are dropped and counted when a "
                 "ring is full",
-                p->own.consumer->spool.path, strerror(-error));
+                p->own.consumer->spool.path, sp__error_text(-error));
     sp__own_rest(p);
     SP__INSTANT(own_rest);
     return error;

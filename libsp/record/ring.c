@@ -1,6 +1,7 @@
 /* ring.c: room in a lane's ring, and the markers that are no calls. */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -78,13 +79,20 @@ static int drain_here(struct sp_profiler *p)
     return error == -EBUSY ? 0 : error ? error : 1;
 }
 
+/* A handler's own stack may be of 8 KiB; a drain wants three times as much. */
+static bool on_small_stack(void)
+{
+    stack_t stack;
+    return sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK);
+}
+
 bool sp__make_room(struct sp_profiler *p, struct sp__writer *w, uint64_t n)
 {
     if (sp__has_room(w, n)) {
         w->stalled = 0;
         return true;
     }
-    if (w->is_signal || still_stalled(w))
+    if (w->is_signal || sp__self.owns == p || still_stalled(w) || on_small_stack())
         return false;
     uint64_t start = sp__clock_mono(), limit = w->stalled ? 0 : p->settings.full_wait_ns, pause = 20000;
     bool rung = false;

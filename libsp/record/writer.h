@@ -95,6 +95,7 @@ struct sp__this_thread {
     uint32_t slow;              /* in a slow path, which a handler must not enter again */
     uint32_t signal;            /* in the signal lane's slow path */
     uint32_t holds_off;         /* this thread is the one that finalizes or resets */
+    struct sp_profiler *owns;   /* what it flushes or finalizes: a handler over that cannot wait for it to drain */
 };
 
 extern _Thread_local struct sp__this_thread sp__self;

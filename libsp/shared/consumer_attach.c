@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,7 +10,12 @@
 #include "clock.h"
 #include "consumer.h"
 #include "instant.h"
+#include "message.h"
 #include "names.h"
+#include "pages.h"
+
+#define RECORDS_ROOM (SP__FRAME_RECORDS_MOST * sizeof(struct sp__record))
+#define ENCODED_ROOM ((size_t)SP__FRAME_RECORDS_MOST * SP__ENCODED_MOST)
 
 enum { SPOOLS_MOST = 9 }; /* own spools of one incarnation in one folder, where earlier ones are damaged */
 
@@ -28,23 +32,23 @@ __attribute__((format(printf, 2, 3))) static void word(char why[256], const char
 static void release(struct sp__consumer *c)
 {
     sp__spool_close(&c->spool);
-    free(c->records);
-    free(c->encoded);
-    free(c->located_bits);
-    free(c);
+    sp__pages_give(c->records, RECORDS_ROOM);
+    sp__pages_give(c->encoded, ENCODED_ROOM);
+    sp__pages_give(c->located_bits, SP__REGIONS / 8);
+    sp__pages_give(c, sizeof *c);
 }
 
 /* Buffers, and the segment behind fd, which stays the caller's on failure. */
 static int make(struct sp__consumer **ret, int fd, const char *name, bool observer, char why[256])
 {
-    struct sp__consumer *c = calloc(1, sizeof *c);
+    struct sp__consumer *c = sp__pages_take(sizeof *c);
     if (!c)
         return -ENOMEM;
     c->spool.fd = -1;
     c->observer = observer;
-    c->records = malloc(SP__FRAME_RECORDS_MOST * sizeof *c->records);
-    c->encoded = malloc((size_t)SP__FRAME_RECORDS_MOST * SP__ENCODED_MOST);
-    c->located_bits = calloc(SP__REGIONS / 8, 1);
+    c->records = sp__pages_take(RECORDS_ROOM);
+    c->encoded = sp__pages_take(ENCODED_ROOM);
+    c->located_bits = sp__pages_take(SP__REGIONS / 8);
     int rc = c->records && c->encoded && c->located_bits ? 0 : -ENOMEM;
     if (rc == 0)
         rc = sp__segment_open_fd(&c->segment, fd, name, !observer, why);
@@ -86,7 +90,7 @@ static int open_own(struct sp__consumer *c, const char *data_dir, struct sp__spo
         if ((rc = own_path(c, data_dir, number, path)) == 0)
             rc = sp__spool_open(&c->spool, path, &c->segment.identity, state);
     if (rc) {
-        word(why, "cannot write the spool %.120s: %s", path, strerror(-rc));
+        word(why, "cannot write the spool %.120s: %s", path, sp__error_text(-rc));
         return rc;
     }
     struct sp__header *header = c->segment.header;
@@ -150,13 +154,13 @@ static int take_over(struct sp__consumer *c, const struct sp__spool_state *state
 int sp__consumer_create(struct sp__consumer **ret, int fd, const char *name, const char *data_dir, char ret_why[256])
 {
     struct sp__consumer *c = NULL;
-    struct sp__spool_state *state = calloc(1, sizeof *state);
+    struct sp__spool_state *state = sp__pages_take(sizeof *state);
     int rc = state ? sp__lock_take(fd, SP__BYTE_CONSUMER) : -ENOMEM;
     if (rc == -EAGAIN) {
         word(ret_why, "segment %s is being drained by somebody else", name);
         rc = -EBUSY;
     } else if (rc) {
-        word(ret_why, "cannot lock segment %s: %s", name, strerror(-rc));
+        word(ret_why, "cannot lock segment %s: %s", name, sp__error_text(-rc));
     } else if ((rc = make(&c, fd, name, false, ret_why)) == 0) {
         SP__INSTANT(attach_locked);
         rc = open_spool(c, data_dir, state, ret_why);
@@ -168,7 +172,7 @@ int sp__consumer_create(struct sp__consumer **ret, int fd, const char *name, con
             fd = -1;
         }
     }
-    free(state);
+    sp__pages_give(state, sizeof *state);
     if (rc) {
         if (fd >= 0)
             close(fd);
@@ -193,7 +197,7 @@ int sp__consumer_attach(struct sp__consumer **ret, const char *name, const char 
 {
     int fd = open_name(name, O_RDWR);
     if (fd < 0) {
-        word(ret_why, "cannot open segment %s: %s", name, strerror(-fd));
+        word(ret_why, "cannot open segment %s: %s", name, sp__error_text(-fd));
         return fd;
     }
     return sp__consumer_create(ret, fd, name, data_dir, ret_why);
@@ -247,7 +251,7 @@ int sp__consumer_observe(const char *name, const char *folder, struct sp__identi
             ret_spool[SP__PATH_SIZE - 1] = '\0';
         }
     } else {
-        word(ret_why, "cannot copy segment %s: %s", name, strerror(-rc));
+        word(ret_why, "cannot copy segment %s: %s", name, sp__error_text(-rc));
     }
     sp__consumer_destroy(c);
     return rc;

@@ -88,6 +88,12 @@ void sp__say(enum sp__cause cause, const char *format, ...)
     errno = saved;
 }
 
+const char *sp__error_text(int error)
+{
+    const char *text = strerrordesc_np(error);
+    return text ? text : "unknown error";
+}
+
 void sp__say_reset(void)
 {
     for (int i = 0; i < SP__SAY_CAUSES; i++)

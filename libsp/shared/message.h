@@ -19,8 +19,11 @@ enum sp__cause {
 };
 
 /* "scope_profiler: <text>\n" in one write(2) of at most 1,024 bytes; nothing after the first for a cause. Leaves errno
- * alone. Not async-signal-safe (formats). */
+ * alone. Async-signal-safe with glibc, whose vsnprintf of plain strings and integers takes neither locks nor memory. */
 __attribute__((format(printf, 2, 3))) void sp__say(enum sp__cause cause, const char *format, ...);
+
+/* What errno says, untranslated and never NULL: strerror may take locks and memory, also in a signal handler. */
+const char *sp__error_text(int error);
 
 /* Children of a fork may speak anew. */
 void sp__say_reset(void);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 
 #include "instant.h"
 #include "names.h"
+#include "pages.h"
 
 static void (*tell_mapped)(void *start, size_t length);
 static void (*tell_unmapping)(void *start);
@@ -218,11 +218,11 @@ int sp__segment_open_fd(struct sp__segment *ret, int fd, const char *name, bool 
         ret_why[0] = '\0';
     if (strlen(name) >= sizeof ret->name)
         return -ENAMETOOLONG;
-    struct sp__header *head = aligned_alloc(SP__LINE, sizeof *head);
+    struct sp__header *head = sp__pages_take(sizeof *head);
     if (!head)
         return -ENOMEM;
     int error = open_with(head, ret, fd, name, writable, ret_why);
-    free(head);
+    sp__pages_give(head, sizeof *head);
     return error;
 }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -15,6 +14,7 @@
 
 #include "env.h"
 #include "instant.h"
+#include "pages.h"
 #include "spool.h"
 
 _Static_assert(sizeof(struct sp__frame) == 40 && offsetof(struct sp__frame, head_hash) == 32, "frame heads are packed");
@@ -190,12 +190,13 @@ static void state_add(struct sp__spool_state *state, const struct sp__frame *fra
 
 static int payload_sound(int fd, uint64_t at, const struct sp__frame *frame)
 {
-    unsigned char *payload = malloc(frame->length ? frame->length : 1);
+    size_t room = frame->length ? frame->length : 1;
+    unsigned char *payload = sp__pages_take(room);
     if (!payload)
         return -ENOMEM;
     int rc = sp__read_at(fd, payload, frame->length, at + sizeof *frame);
     rc = rc == 0 ? sp__frame_payload_hash(payload, frame->length) == frame->payload_hash : rc == -EBADMSG ? 0 : rc;
-    free(payload);
+    sp__pages_give(payload, room);
     return rc;
 }
 
@@ -342,7 +343,7 @@ static int open_steps(struct sp__spool *spool, bool make, const struct sp__ident
 static int copy_whole(int from, int to, uint64_t size)
 {
     enum { STEP = 1 << 18 };
-    unsigned char *buffer = malloc(STEP);
+    unsigned char *buffer = sp__pages_take(STEP);
     int rc = buffer ? 0 : -ENOMEM;
     for (uint64_t at = 0; rc == 0 && at < size; at += STEP) {
         size_t length = size - at < STEP ? (size_t)(size - at) : STEP;
@@ -350,7 +351,7 @@ static int copy_whole(int from, int to, uint64_t size)
         if (rc == 0)
             rc = sp__write_at(to, buffer, length, at);
     }
-    free(buffer);
+    sp__pages_give(buffer, STEP);
     return rc;
 }
 
@@ -381,8 +382,8 @@ int sp__spool_restore(struct sp__spool *spool)
 static int open_spool(struct sp__spool *ret, const char *path, bool make, const struct sp__identity *identity,
                       struct sp__spool_state *ret_state)
 {
-    struct sp__spool *spool = calloc(1, sizeof *spool);
-    struct sp__spool_state *state = calloc(1, sizeof *state);
+    struct sp__spool *spool = sp__pages_take(sizeof *spool);
+    struct sp__spool_state *state = sp__pages_take(sizeof *state);
     int rc = spool && state ? set_path(spool, path) : -ENOMEM;
     if (rc == 0) {
         spool->fd = -1;
@@ -394,8 +395,8 @@ static int open_spool(struct sp__spool *ret, const char *path, bool make, const 
             sp__spool_close(spool);
         }
     }
-    free(spool);
-    free(state);
+    sp__pages_give(spool, sizeof *spool);
+    sp__pages_give(state, sizeof *state);
     return rc;
 }
 

@@ -1,11 +1,11 @@
 /* spool_reader.c: frames of a spool in file order, also of a damaged one and of one that grows meanwhile. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pages.h"
 #include "spool.h"
 
 enum { SEARCH_ROOM = 1 << 16 };
@@ -22,9 +22,10 @@ static int want_room(struct sp__spool_reader *reader, size_t room)
 {
     if (reader->room >= room)
         return 0;
-    unsigned char *larger = realloc(reader->payload, room);
+    unsigned char *larger = sp__pages_take(room);
     if (!larger)
         return -ENOMEM;
+    sp__pages_give(reader->payload, reader->room);
     reader->payload = larger;
     reader->room = room;
     return 0;
@@ -148,7 +149,7 @@ void sp__spool_reader_close(struct sp__spool_reader *reader)
 {
     if (reader->fd >= 0)
         close(reader->fd);
-    free(reader->payload);
+    sp__pages_give(reader->payload, reader->room);
     reader->fd = -1;
     reader->payload = NULL;
     reader->room = 0;
