@@ -21,14 +21,28 @@
  *   - It leaves errno alone and prints nothing, except one line on stderr per process and cause, where something was
  *     lost or could not be made.
  *   - It sets what sp_profiler_last_error returns for this thread and profiler.
- *   - It is not async-signal-safe. sp_begin, sp_end, sp_profiler_begin and sp_profiler_end are, and so are sp_now_ns
- *     and sp_is_active.
+ *   - It is not async-signal-safe, but for those of the next paragraph.
  *   - Strings that are passed in are copied. Strings that are returned belong to the library.
+ *
+ * Signal handlers may call sp_begin, sp_end, sp_profiler_begin, sp_profiler_end, sp_now_ns, sp_is_active,
+ * sp_profiler_is_active and sp_profiler_last_error, whatever they interrupt: malloc, any function of this library, another
+ * handler. Also as the first call of a thread, over a full ring, and where the program drains for itself. They take no
+ * lock, take no memory from malloc, and leave errno alone.
+ *   - A handler ends what it begins, and names regions that were registered outside of handlers.
+ *   - Over its own thread's begin or end, a handler records into a lane of its own, the thread's signal lane. There it
+ *     does not wait: where the ring is full its calls are dropped, and counted; what it has open when the recording is
+ *     reset is forgotten. Over a handler that records there, there is no lane: counted, too.
+ *   - Over its own thread's flush or finalize, and on an alternate stack (sigaltstack), which may be short, a full ring
+ *     is neither waited for nor drained: the call is dropped, and counted. 16 KiB of stack are enough there, 64 KiB
+ *     elsewhere.
+ *   - A call in a handler sets sp_profiler_last_error for the thread that it interrupted.
+ *   - Not in a handler: the first call of a forked child, and the first call of a thread in a program that made more
+ *     than 31 thread keys before it loaded this library.
  *
  * Caveats:
  *   - A begin must be ended by the thread that began it. A thread that ends leaves its open calls unrecorded.
  *   - Jumping out of a signal handler (siglongjmp) that interrupted sp_begin or sp_end sends the rest of that thread's
- *     calls to its signal lane. A handler's calls there are dropped, and counted, rather than waited for.
+ *     calls to its signal lane.
  *   - A ring that is full is waited for (SP_FULL_WAIT, 100,000 microseconds) where a consumer lives; after that its
  *     calls are dropped and counted, while the statistics stay exact.
  *   - While spd has paused recording, begins are swallowed with their ends; a call that began before is recorded whole.
