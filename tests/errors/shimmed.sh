@@ -1,21 +1,20 @@
 # Sourced after common.sh: runs of a program of which chosen system calls fail, one run a step.
 [[ $SP_TEST_SANITIZE == none ]] || skip "a sanitizer's own library must be preloaded first"
-WALK=${SP_WALK:-60} # steps a test takes, spread by a fixed seed; all: every one there is
-SHARE=${SP_WALK_SECONDS:-45}
+# WALK: steps a test takes, spread by a fixed seed; all: every one there is. SHARE: seconds that it may take.
 FUNCTIONS="open:EMFILE,EIO,EINTR write:ENOSPC,EIO,EINTR,short fsync:EIO rename:EIO,ENOSPC ftruncate:EIO mmap:ENOMEM
     fallocate:ENOSPC,EINTR link:ENOSPC,EIO lock:ENOLCK,EINTR dup:EMFILE"
 declare -A NUMBER=([EINTR]=4 [EIO]=5 [ENOMEM]=12 [EMFILE]=24 [ENOSPC]=28 [ENOLCK]=37 [short]=short)
 
-# shim PROGRAM COMMAND...: with the step's call failing in PROGRAM.
+# shim PROGRAM COMMAND...: in place of this (sub)shell, with the step's call failing in PROGRAM.
 shim() {
-    env LD_PRELOAD="$SP_TEST_SHIM" SHIM_PROGRAM="$1" SHIM_CALL="$function" SHIM_ERRNO="${NUMBER[$error]}" SHIM_NTH="$nth" \
+    exec env LD_PRELOAD="$SP_TEST_SHIM" SHIM_PROGRAM="$1" SHIM_CALL="$function" SHIM_ERRNO="${NUMBER[$error]}" SHIM_NTH="$nth" \
         SHIM_TIMES="$times" SHIM_HIT="$T/hit" "${@:2}"
 }
 
 # walk COUNTS STEP: calls STEP for the calls that COUNTS (SHIM_COUNT's file) knows, each once failing alone and now and
 # then for good; $function, $error, $nth, $times and $at say what fails.
 walk() {
-    local counts=$1 step=$2 entry errors total steps=0 began=$SECONDS
+    local counts=$1 step=$2 entry errors total steps=0 hits=0 began=$SECONDS
     for entry in $FUNCTIONS; do
         function=${entry%:*} errors=${entry#*:}
         total=$(awk -v f="$function" '$1 == f {n += $2} END {print n + 0}' "$counts")
@@ -34,12 +33,14 @@ walk() {
         rm -f "$T/hit"
         "$step"
         steps=$((steps + 1))
+        [[ ! -s $T/hit ]] || hits=$((hits + 1))
         if [[ $WALK != all ]] && ((SECONDS - began > SHARE)); then
             echo "the machine is busy: $steps of $WALK steps taken"
             break
         fi
     done 7<"$T/steps"
-    echo "$steps steps"
+    ((hits * 2 > steps)) || fail "of $steps steps only $hits met the call that fails"
+    echo "$steps steps, $hits of them met the call that fails"
 }
 
 # said FILE MOST: no flood: at most MOST lines, none twice.

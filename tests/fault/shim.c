@@ -1,7 +1,7 @@
 /* shim.c: to be preloaded: fails chosen calls of one function that a program or its libraries make, or moves its clock.
  *
  *   SHIM_PROGRAM=NAME   in this program alone
- *   SHIM_CALL=FUNCTION  open (openat, ...), write (pwrite, writev, pwritev), fsync (fdatasync), rename, ftruncate, mmap,
+ *   SHIM_CALL=FUNCTION  open (openat, ...), write (pwrite, writev, pwritev; to files), fsync (fdatasync), rename, ftruncate, mmap,
  *                       fallocate (posix_fallocate), link (linkat), lock (fcntl with a lock), dup (fcntl F_DUPFD_CLOEXEC)
  *   SHIM_NTH=N          the first call that fails, from 1; SHIM_TIMES=N so many in a row, 0 all from there on (1)
  *   SHIM_ERRNO=N        with that errno; "short": writes write half of what they should, and say so
@@ -12,6 +12,8 @@
  *
  * What it cannot see: system calls that libc makes for itself (opendir, mkostemp, stdio, malloc, getaddrinfo, dlopen) and
  * raw ones (membarrier, gettid); io_uring, which none of this uses. */
+#undef _FILE_OFFSET_BITS /* both names of each function are here; offsets have 64 bits under both */
+#undef _FORTIFY_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -154,17 +157,19 @@ OPENS_AT(openat64)
 OPENS_AT(__openat_2)
 OPENS_AT(__openat64_2)
 
-/* How much is written: half where that is what fails. 0: it fails. */
-static size_t share(size_t length)
+/* How much is written: half where that is what fails. 0: it fails. Files alone: what an eventfd cannot refuse is not
+ * refused, and messages are to be read. */
+static size_t share(int fd, size_t length)
 {
-    if (!fails(WRITE))
+    struct stat file;
+    if (fd == STDERR_FILENO || fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || !fails(WRITE))
         return length;
     return !by_half ? 0 : length > 1 ? length / 2 : length;
 }
 
 SHIM ssize_t write(int fd, const void *data, size_t length)
 {
-    size_t part = share(length);
+    size_t part = share(fd, length);
     return part || !length ? syscall(SYS_write, fd, data, part) : -1;
 }
 
@@ -172,7 +177,7 @@ SHIM ssize_t write(int fd, const void *data, size_t length)
     SHIM ssize_t name(int fd, const void *data, size_t length, off_t at);                                              \
     SHIM ssize_t name(int fd, const void *data, size_t length, off_t at)                                               \
     {                                                                                                                  \
-        size_t part = share(length);                                                                                   \
+        size_t part = share(fd, length);                                                                               \
         return part || !length ? syscall(SYS_pwrite64, fd, data, part, at) : -1;                                       \
     }
 PWRITES(pwrite)
@@ -180,7 +185,7 @@ PWRITES(pwrite64)
 
 SHIM ssize_t writev(int fd, const struct iovec *parts, int count)
 {
-    size_t part = count > 0 ? share(parts[0].iov_len) : 0;
+    size_t part = count > 0 ? share(fd, parts[0].iov_len) : 0;
     if (count > 0 && part == 0 && parts[0].iov_len)
         return -1;
     return count > 0 && part < parts[0].iov_len ? syscall(SYS_write, fd, parts[0].iov_base, part)
@@ -191,7 +196,7 @@ SHIM ssize_t writev(int fd, const struct iovec *parts, int count)
     SHIM ssize_t name(int fd, const struct iovec *parts, int count, off_t at);                                         \
     SHIM ssize_t name(int fd, const struct iovec *parts, int count, off_t at)                                          \
     {                                                                                                                  \
-        size_t part = count > 0 ? share(parts[0].iov_len) : 0;                                                         \
+        size_t part = count > 0 ? share(fd, parts[0].iov_len) : 0;                                                     \
         if (count > 0 && part == 0 && parts[0].iov_len)                                                                \
             return -1;                                                                                                 \
         return count > 0 && part < parts[0].iov_len ? syscall(SYS_pwrite64, fd, parts[0].iov_base, part, at)           \

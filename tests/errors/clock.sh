@@ -1,0 +1,34 @@
+#!/bin/bash
+# A clock that stands still, steps back by a second, or passes 2^63 ns, as the program reads it: no end before its start, no
+# call lost, what was mended is counted, and nothing waits for good.
+. "$(dirname "$(readlink -f "$0")")/../integration/common.sh"
+[[ $SP_TEST_SANITIZE == none ]] || skip "a sanitizer's own library must be preloaded first"
+export SP_CLOCK=monotonic
+
+# clock NAME HOW OPTION...
+clock() {
+    local name=$1 how=$2
+    shift 2
+    export SP_SESSION=$S-$name
+    (cd "$T/cwd" && LD_PRELOAD=$SP_TEST_SHIM SHIM_PROGRAM=work SHIM_CLOCK=$how timeout -s KILL 30 "$SP_TEST_WORK" "$@" \
+        "$name") >"$T/out.$name" 2>&1 || fail "$name: the program ended with status $?: $(cat "$T/out.$name")"
+    merge_lossy "$T/$name.h5" "$SP_SESSION"
+    counts "$T/$name.h5" "$calls"
+    mended=$(sed -n 's/.*"mended": *\([0-9]*\).*/\1/p' "$T/data/$SP_SESSION"/*.note | head -n 1)
+    "$PY" "$TOOLS/check_profile.py" check "$T/$name.h5" || fail "$name: not sound"
+    no_segments || fail "$name: segments are left over: $(segments)"
+    echo "$name: $calls steps, ${mended:-0} ends mended"
+}
+for where in alone spd; do
+    calls=20000
+    clock $where-still still -n 20000
+    clock $where-back back -n 20000
+    ((${mended:-0} > 0)) || fail "$where: a clock that steps back is mended and not counted"
+    calls=300
+    clock $where-far far -n 300 -p 1000
+    export SP_RING=1024 SP_FULL_WAIT=1000000
+    calls=20000
+    clock $where-small-ring still -n 20000
+    unset SP_RING SP_FULL_WAIT
+    [[ $where != alone ]] || start_spd
+done
