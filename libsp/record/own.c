@@ -233,6 +233,19 @@ static bool has_name(struct sp__own *own)
     return true;
 }
 
+/* Without a word it would be known only by what sp_finalize gives, or by a ring that stays full. */
+static int say_no_spool(const struct sp_profiler *p, int error, const char *why)
+{
+    if (error && error != -EBUSY)
+        sp__say(
+            SP__SAY_SPOOL,
+            "cannot write the spool of rank %d below %s: %s%s%s; make the folder writable or set SP_DATA_DIR; calls "
+            "are dropped and counted when a ring is full",
+            p->settings.rank, p->settings.data_dir[0] ? p->settings.data_dir : "the data folder",
+            sp__error_text(-error), why[0] ? ", " : "", why);
+    return error;
+}
+
 int sp__own_take(struct sp_profiler *p)
 {
     struct sp__own *own = &p->own;
@@ -242,20 +255,12 @@ int sp__own_take(struct sp_profiler *p)
         if (fds_good(own))
             error = sp__lock_take(own->consumer->segment.fd, SP__BYTE_CONSUMER);
         if (error)
-            return error == -EAGAIN ? -EBUSY : error;
+            return say_no_spool(p, error == -EAGAIN ? -EBUSY : error, "its segment cannot be locked");
         if (fds_good(own) && unchanged(own->consumer) && has_name(own))
             return 0;
         forget(own);
     }
-    error = make(p, why);
-    if (error && error != -EBUSY)
-        sp__say(
-            SP__SAY_SPOOL,
-            "cannot write the spool of rank %d below %s: %s%s%s; make the folder writable or set SP_DATA_DIR; calls "
-            "are dropped and counted when a ring is full",
-            p->settings.rank, p->settings.data_dir[0] ? p->settings.data_dir : "the data folder",
-            sp__error_text(-error), why[0] ? ", " : "", why);
-    return error;
+    return say_no_spool(p, make(p, why), why);
 }
 
 void sp__own_rest(struct sp_profiler *p)

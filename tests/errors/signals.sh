@@ -37,13 +37,14 @@ is_ready() { grep -q '^ready' "$T/out.$1"; }
 
 record own
 over own
-record small -a
-over small
 start_spd
 record spd
 over spd
-record orphan
-until_true 20 is_ready orphan || fail "orphan: no first part: $(cat "$T/out.orphan")"
-kill -KILL "$SPD"
-wait "$SPD" 2>/dev/null
-over orphan
+for name in orphan small; do
+    [[ $name == orphan ]] || start_spd
+    record $name $([[ $name == orphan ]] || echo -a)
+    until_true 20 is_ready $name || fail "$name: no first part: $(cat "$T/out.$name")"
+    kill -KILL "$SPD"
+    wait "$SPD" 2>/dev/null
+    over $name
+done
