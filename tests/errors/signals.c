@@ -30,7 +30,7 @@ enum { STACK = 16384, ERRNO = 4711 };
 static const char *const names[REGIONS] = {"outer", "inner", "fast", "slow", "nested"};
 static int region[REGIONS];
 static _Atomic uint64_t made[REGIONS];
-static atomic_int stop, wrong_errno, wrong_end, handled;
+static atomic_int stop, wrong_errno, wrong_end, handled, lingers;
 static struct sp__header *header;
 static bool alternate;
 static int findings;
@@ -59,6 +59,9 @@ static void call(int which, int inside)
     bool one = counts(paused);
     if (one)
         atomic_fetch_add(&made[which], 1);
+    if (inside >= 0 && atomic_load(&lingers)) /* a reset comes between this begin and its end */
+        for (int64_t until = sp_now_ns() + 30000; sp_now_ns() < until;)
+            ;
     if (inside >= 0)
         call(inside, -1);
     sp_end(region[which]);
@@ -255,7 +258,7 @@ static void compare(const struct counted *before)
 
 int main(int argc, char **argv)
 {
-    double length = 2;
+    double length = 1.2;
     for (int option; (option = getopt(argc, argv, "as:")) != -1;) {
         if (option == 'a')
             alternate = true;
@@ -279,7 +282,9 @@ int main(int argc, char **argv)
     sigaction(SIGALRM, &action, NULL);
     timer_t timers[2];
     timers_start(timers);
+    atomic_store(&lingers, 1);
     with_resets(length / 3);
+    atomic_store(&lingers, 0);
     timers_stop(timers);
     int status = sp_profiler_reset(sp_default_profiler());
     if (status)
