@@ -50,9 +50,23 @@ static int pose_as_spd(const char *folder)
     return fd;
 }
 
+/* malloc takes its locks only in a process that has a second thread. */
 static void *idle(void *unused)
 {
+    for (;;)
+        pause();
     return unused;
+}
+
+static void start_idle(void)
+{
+    pthread_t other;
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPROF);
+    if (pthread_sigmask(SIG_BLOCK, &ours, NULL) || pthread_create(&other, NULL, idle, NULL) ||
+        pthread_sigmask(SIG_UNBLOCK, &ours, NULL))
+        exit(2);
 }
 
 static void live(int life, const char *folder)
@@ -88,9 +102,9 @@ int main(int argc, char **argv)
 {
     bool alternate = argc > 2 && strcmp(argv[1], "-a") == 0;
     struct sigaction action = {.sa_handler = handler, .sa_flags = alternate ? SA_ONSTACK : 0};
-    pthread_t other; /* malloc takes its locks in a process that has had threads */
-    if (argc < 2 || pthread_create(&other, NULL, idle, NULL) || pthread_join(other, NULL))
+    if (argc < 2)
         return 2;
+    start_idle();
     if (alternate)
         use_alternate_stack();
     if (sigaction(SIGPROF, &action, NULL))

@@ -23,6 +23,9 @@ program() {
         [[ -s $T/err ]] || fail "$at: sp_init fails and nothing is said: $(cat "$T/out")"
     else
         found "$SP_SESSION"
+        # Without the data folder the spool lies beside the profile, which is found by its name.
+        local file=$T/cwd/work_rank00000.spt
+        ((kept > 0)) || [[ ! -f $file ]] || found "$file"
         if ((kept + lost < 8000)); then
             # Regions and lanes that could not be had are told of, and their calls counted where there is a lane.
             grep -qE 'no room|not recorded|dropped' "$T/err" ||
