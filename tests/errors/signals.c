@@ -1,7 +1,9 @@
-/* signals [-a] [-s SECONDS] PREFIX SESSION: calls in SIGPROF and SIGALRM handlers, at 10 kHz and 3 kHz, over the same thread's own
+/* signals [-a] [-s SECONDS] PREFIX SESSION: calls in SIGPROF and SIGALRM handlers, at 10 kHz and 3 kHz, over the
+ * same thread's own
  * calls, its malloc, and whatever the library does meanwhile.
  *
- * First with resets and flushes, in two threads; then, counted, with a thread whose first call is a handler's; then with
+ * First with resets and flushes, in two threads; then, counted, with a thread whose first call is a handler's; then
+ * with
  * pauses. -a: the handlers run on an alternate stack of 16 KiB with a guard below it.
  *
  * Prints what was made since the last reset, what the segment counts as lost, and the process's own findings:

@@ -1,16 +1,20 @@
 /* shim.c: to be preloaded: fails chosen calls of one function that a program or its libraries make, or moves its clock.
  *
  *   SHIM_PROGRAM=NAME   in this program alone
- *   SHIM_CALL=FUNCTION  open (openat, ...), write (pwrite, writev, pwritev; to files), fsync (fdatasync), rename, ftruncate, mmap,
- *                       fallocate (posix_fallocate), link (linkat), lock (fcntl with a lock), dup (fcntl F_DUPFD_CLOEXEC)
+ *   SHIM_CALL=FUNCTION  open (openat, ...), write (pwrite, writev, pwritev; to files), fsync (fdatasync), rename,
+ * ftruncate, mmap,
+ *                       fallocate (posix_fallocate), link (linkat), lock (fcntl with a lock), dup (fcntl
+ * F_DUPFD_CLOEXEC)
  *   SHIM_NTH=N          the first call that fails, from 1; SHIM_TIMES=N so many in a row, 0 all from there on (1)
  *   SHIM_ERRNO=N        with that errno; "short": writes write half of what they should, and say so
  *   SHIM_HIT=FILE       a line is added for each call that failed
  *   SHIM_COUNT=FILE     at the end: how often each function was called, one a line
- *   SHIM_CLOCK=HOW      CLOCK_MONOTONIC as read by libraries: still (moves on every 4,096 readings), back (by a second at
+ *   SHIM_CLOCK=HOW      CLOCK_MONOTONIC as read by libraries: still (moves on every 4,096 readings), back (by a
+ * second at
  *                       every 512th reading), far (ends at 2^63 ns)
  *
- * What it cannot see: system calls that libc makes for itself (opendir, mkostemp, stdio, malloc, getaddrinfo, dlopen) and
+ * What it cannot see: system calls that libc makes for itself (opendir, mkostemp, stdio, malloc, getaddrinfo,
+ * dlopen) and
  * raw ones (membarrier, gettid); io_uring, which none of this uses. */
 #undef _FILE_OFFSET_BITS /* both names of each function are here; offsets have 64 bits under both */
 #undef _FORTIFY_SOURCE
