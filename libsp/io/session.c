@@ -280,13 +280,30 @@ static int add_recording(struct adding *a, const struct sp__life *life, bool liv
     return skip(a, life, why.text);
 }
 
-static int add_life(struct adding *a, const struct sp__life *life)
+/* Once a merged file is whole, the spools it was made from are removed one by one. As soon as one of a rank is gone, the
+ * file speaks for all lives of the rank that it names, and what is still left of their spools would count twice. */
+static bool speaks_for(const struct sp__catalog *catalog, const struct sp__life *life)
+{
+    if (!life->note || !life->note->final || *life->segment || strcmp(life->note->format, "merged") != 0)
+        return false;
+    for (size_t i = 0; i < catalog->count; i++) {
+        const struct sp__note *other = catalog->lives[i].note;
+        if (other && !catalog->lives[i].spool_count && other->rank == life->note->rank &&
+            !strcmp(other->file, life->note->file))
+            return true;
+    }
+    return false;
+}
+
+static int add_life(struct adding *a, const struct sp__catalog *catalog, const struct sp__life *life)
 {
     bool live = a->settings->live && *life->segment && life->state && life->state != SP__DISCARDED;
     int status = 0;
     if (!wanted(a, life))
         return 0;
-    if (life->spool_count || (live && !life->note))
+    if (speaks_for(catalog, life))
+        status = add_published(a, life);
+    else if (life->spool_count || (live && !life->note))
         status = add_recording(a, life, live);
     else if (life->note)
         status = add_published(a, life);
@@ -328,7 +345,7 @@ static int add_all(struct adding *a, const struct sp__catalog *catalog, const ch
 {
     int status = 0;
     for (size_t i = 0; !status && i < catalog->count; i++)
-        status = add_life(a, &catalog->lives[i]);
+        status = add_life(a, catalog, &catalog->lives[i]);
     close_merged(a);
     bool none = a->inputs->count == a->before.sources;
     if (!status && none && !a->bad_count && a->inputs->repeated_count == a->before.repeated)

@@ -42,7 +42,9 @@ grep -q '^init [1-9]' "$T/out.0" || fail "sp_init succeeds over a segment of ano
 grep -q 'version 7\.[0-9]*' "$T/err.0" || fail "the program does not name the versions: $(cat "$T/err.0")"
 one_line "$T/err.0"
 untouched "the program"
-join "$T/out.h5" "$S"
+spctl merge "$S" -o "$T/out.h5" >"$T/merge" 2>&1 && fail "merge takes a segment of another version: $(cat "$T/merge")"
+grep -q 'version 7\.[0-9]*, this program reads 1\.' "$T/merge" || fail "merge does not name the versions: $(cat "$T/merge")"
+join "$T/out.h5" --skip-bad "$S"
 expect "$T/out.h5" outer 2050
 exact
 untouched "the merge"
