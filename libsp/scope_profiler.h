@@ -26,9 +26,8 @@
  *
  * Signal handlers may call sp_begin, sp_end, sp_profiler_begin, sp_profiler_end, sp_now_ns, sp_is_active,
  * sp_profiler_is_active and sp_profiler_last_error, whatever they interrupt: malloc, any function of this library,
- * another
- * handler. Also as the first call of a thread, over a full ring, and where the program drains for itself. They take no
- * lock, take no memory from malloc, and leave errno alone.
+ * another handler. Also as the first call of a thread, over a full ring, and where the program drains for itself. They
+ * take no lock, take no memory from malloc, and leave errno alone.
  *   - A handler ends what it begins, and names regions that were registered outside of handlers.
  *   - Over its own thread's begin or end, a handler records into a lane of its own, the thread's signal lane. There it
  *     does not wait: where the ring is full its calls are dropped, and counted; what it has open when the recording is

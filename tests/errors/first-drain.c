@@ -1,8 +1,6 @@
-/* first-drain [-a] RUNTIME_DIR: as the program of a session whose spd has gone, over and over: the first full ring,
- * and with
- * it the first drain of the program's own, is met by a handler that interrupts malloc. -a: on an alternate stack of
- * 16 KiB
- * with a guard below it. Calls made = calls in the statistics; prints how many. A deadlock is the caller's to
+/* first-drain [-a] RUNTIME_DIR: as the program of a session whose spd has gone, over and over: the first full ring, and
+ * with it the first drain of the program's own, is met by a handler that interrupts malloc. -a: on an alternate stack
+ * of 16 KiB with a guard below it. Calls made = calls in the statistics; prints how many. A deadlock is the caller's to
  * notice. */
 #include <fcntl.h>
 #include <pthread.h>

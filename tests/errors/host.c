@@ -1,6 +1,5 @@
-/* host MODE PLUGIN PREFIX: loads an instrumented plug-in, uses it in two threads, unloads it while one of them
- * lives, and
- * loads it again. MODE "end": the plug-in finalizes; "leave": nobody does. Prints what it did; ends with 0. */
+/* host MODE PLUGIN PREFIX: loads an instrumented plug-in, uses it in two threads, unloads it while one of them lives,
+ * and loads it again. MODE "end": the plug-in finalizes; "leave": nobody does. Prints what it did; ends with 0. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 #!/bin/bash
 # An instrumented plug-in is loaded and unloaded while its threads live, with and without finalize, under spd and
-# without
-# one: the program ends well, and all calls are there.
+# without one: the program ends well, and all calls are there.
 . "$(dirname "$(readlink -f "$0")")/../integration/common.sh"
 host() {
     local name=$1

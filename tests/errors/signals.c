@@ -3,8 +3,7 @@
  * calls, its malloc, and whatever the library does meanwhile.
  *
  * First with resets and flushes, in two threads; then, counted, with a thread whose first call is a handler's; then
- * with
- * pauses. -a: the handlers run on an alternate stack of 16 KiB with a guard below it.
+ * with pauses. -a: the handlers run on an alternate stack of 16 KiB with a guard below it.
  *
  * Prints what was made since the last reset, what the segment counts as lost, and the process's own findings:
  *   "outer N inner N fast N slow N nested N lost N unmatched N" and, before it, one line a finding. Status 0: none. */

@@ -1,7 +1,6 @@
 #!/bin/bash
 # Begin and end in signal handlers at 10 kHz over the same thread's own calls and mallocs: drained by the program
-# itself, by
-# spd, and by the program once spd is killed; on ordinary and on alternate stacks. No deadlock, no torn record, exact.
+# itself, by spd, and by the program once spd is killed; on ordinary and on alternate stacks. No deadlock, no torn record, exact.
 . "$(dirname "$(readlink -f "$0")")/../integration/common.sh"
 export SP_RING=1024 SP_FULL_WAIT=2000000
 

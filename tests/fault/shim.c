@@ -10,8 +10,7 @@
  *   SHIM_HIT=FILE       a line is added for each call that failed
  *   SHIM_COUNT=FILE     at the end: how often each function was called, one a line
  *   SHIM_CLOCK=HOW      CLOCK_MONOTONIC as read by libraries: still (moves on every 4,096 readings), back (by a
- * second at
- *                       every 512th reading), far (ends at 2^63 ns)
+ *                       second at every 512th reading), far (ends at 2^63 ns)
  *
  * What it cannot see: system calls that libc makes for itself (opendir, mkostemp, stdio, malloc, getaddrinfo,
  * dlopen) and
