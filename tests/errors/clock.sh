@@ -1,7 +1,6 @@
 #!/bin/bash
 # A clock that stands still, steps back by a second, or passes 2^63 ns, as the program reads it: no end before its
-# start, no
-# call lost, what was mended is counted, and nothing waits for good.
+# start, no call lost, what was mended is counted, and nothing waits for good.
 . "$(dirname "$(readlink -f "$0")")/../integration/common.sh"
 [[ $SP_TEST_SANITIZE == none ]] || skip "a sanitizer's own library must be preloaded first"
 export SP_CLOCK=monotonic
