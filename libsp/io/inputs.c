@@ -117,6 +117,13 @@ static int say_again(sp_inputs *inputs, const char *path, const char *first, sp_
     return sp__texts_add(&inputs->repeated, &inputs->repeated_count, text) ? no_memory(path, error) : 0;
 }
 
+bool sp__taken_is(const struct sp__taken *taken, const struct stat *file)
+{
+    struct stat now;
+    return taken->ino == file->st_ino && taken->dev == file->st_dev && !stat(taken->path, &now) &&
+           now.st_ino == file->st_ino && now.st_dev == file->st_dev;
+}
+
 int sp__inputs_take(sp_inputs *inputs, const char *path, size_t before, bool *ret_again, sp_error *error)
 {
     struct stat s;
@@ -125,7 +132,7 @@ int sp__inputs_take(sp_inputs *inputs, const char *path, size_t before, bool *re
         return 0;
     for (size_t i = 0; i < inputs->taken_count; i++) {
         const struct sp__taken *other = &inputs->taken[i];
-        if (other->ino != s.st_ino || other->dev != s.st_dev)
+        if (!sp__taken_is(other, &s))
             continue;
         *ret_again = i < before;
         return *ret_again ? say_again(inputs, path, other->path, error) : 0;

@@ -2,6 +2,8 @@
 #ifndef SP__INPUTS_H
 #define SP__INPUTS_H
 
+#include <sys/stat.h>
+
 #include "source.h"
 
 /* How far a list had got, to take back what was added since. */
@@ -17,6 +19,9 @@ struct sp__taken {
     ino_t ino;
     char *path;
 };
+
+/* Is it this file, and does it still go by that name? The number of one that was removed is given to others. */
+bool sp__taken_is(const struct sp__taken *taken, const struct stat *file);
 
 /* Notes that a file is named; *ret_again where one of the first `before` that were noted is the same file: then that is
  * said, and it is to be left alone. A file that is not there is not noted. */

@@ -153,7 +153,7 @@ static int output_is_apart(const struct sp__writing *writing)
                         "is no regular file and is not replaced: name another output");
     for (size_t i = 0; i < writing->inputs->taken_count; i++) {
         const struct sp__taken *input = &writing->inputs->taken[i];
-        if (input->dev == output.st_dev && input->ino == output.st_ino)
+        if (sp__taken_is(input, &output))
             return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
                             "is also an input (%.500s): name another output", input->path);
     }

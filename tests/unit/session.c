@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "io/inputs.h"
 #include "io/source.h"
 #include "note.h"
 #include "trace.h"
@@ -351,6 +352,27 @@ static void foreign_segment_stops_the_list(void **state)
     producer_finish(&p);
 }
 
+/* A spool is published and removed while a merge reads on, and its number goes to a file that is made later. */
+static void number_of_a_removed_input_taken_for_it(void **state)
+{
+    char first[128], second[128];
+    sp_inputs *inputs;
+    bool again;
+    (void)state;
+    snprintf(first, sizeof first, "%s/first", test_folder);
+    snprintf(second, sizeof second, "%s/second", test_folder);
+    int fd = open(first, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0 && close(fd) == 0 && link(first, second) == 0);
+    assert_int_equal(sp_inputs_create(&inputs, NULL), 0);
+    assert_int_equal(sp__inputs_take(inputs, first, 0, &again, NULL), 0);
+    assert_int_equal(sp__inputs_take(inputs, second, 1, &again, NULL), 0);
+    assert_true(again);
+    assert_int_equal(unlink(first), 0);
+    assert_int_equal(sp__inputs_take(inputs, second, 1, &again, NULL), 0);
+    assert_false(again);
+    sp_inputs_destroy(inputs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +383,7 @@ int main(void)
         cmocka_unit_test(consumer_at_work_not_waited_for),
         cmocka_unit_test(prefix_gives_an_older_launch),
         cmocka_unit_test(damaged_spool_stops_the_others),
+        cmocka_unit_test(number_of_a_removed_input_taken_for_it),
         cmocka_unit_test(state_listed_wrongly),
         cmocka_unit_test(foreign_segment_stops_the_list),
     };
