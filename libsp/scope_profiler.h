@@ -45,7 +45,8 @@
  *     calls to its signal lane.
  *   - A ring that is full is waited for (SP_FULL_WAIT, 100,000 microseconds) where a consumer lives; after that its
  *     calls are dropped and counted, while the statistics stay exact.
- *   - While spd has paused recording, begins are swallowed with their ends; a call that began before is recorded whole.
+ *   - While recording is paused (sp_pause, or by spd), begins are swallowed with their ends; a call that began before
+ *     is recorded whole.
  *   - More than 16,384 calls open at once in a thread are counted, not recorded. 131,072 regions, 512 threads at a
  *     time.
  *   - A forked child does not record unless SP_FORK=follow; then it becomes a further part of its parent's rank at its
@@ -161,8 +162,7 @@ SP_API int64_t sp_num_calls(int region);
 /* CLOCK_MONOTONIC in ns; what all published times are. Does not touch last_error. Async-signal-safe. */
 SP_API int64_t sp_now_ns(void);
 
-/* 1 while the default profiler records (or is paused by spctl), else 0. Does not touch last_error. Async-signal-safe.
- */
+/* 1 while the default profiler records (or is paused), else 0. Does not touch last_error. Async-signal-safe. */
 SP_API int sp_is_active(void);
 
 /* 1 when an spd that takes this process's session runs now, else 0. Does not touch last_error. */
@@ -248,9 +248,33 @@ SP_API const char *sp_error_string(sp_status status);
 /* ---- for bindings -------------------------------------------------------------------------------------------------
  */
 
-/* sp_init of another language (0 C and C++, 1 Fortran). With the same prefix and rank as the running default profiler
- * of the other language it joins that one: 0, and both record into it. */
+#define SP_LANGUAGE_C       0 /* and C++ */
+#define SP_LANGUAGE_FORTRAN 1
+#define SP_LANGUAGE_TOOL    2 /* none: a library that records for a program which need not know of it, e.g. preloaded */
+
+/* sp_init of another language. With the same prefix and rank as the running default profiler of the other language it
+ * joins that one: 0, and both record into it.
+ *
+ * A tool never stands in a program's way:
+ *   - Whatever its prefix and rank, it joins a running default profiler, the program's or another tool's: 0. It must not
+ *     finalize what it joined.
+ *   - Where none is running it starts one as a tool's: 0, and sp_generation() has changed. Prefix NULL means the
+ *     program's base name, made safe. Such a one is published, not discarded, when the program calls sp_init; then the
+ *     program's own starts, and the tool's calls go there.
+ *   - Over one that the program or a tool has finalized nothing starts, so that its names and path stay readable:
+ *     INACTIVE, and the tool's later calls go nowhere. So do they in a forked child that does not follow. */
 SP_API int sp_init_language(const char *prefix, int rank, int language);
+
+/* Whether handles that were remembered are still good: changes whenever the handles of the profiler begin anew (init,
+ * create, destroy, in a forked child); 0 before the first init and for NULL. Not changed by finalize and reset. Ask
+ * before sp_region, remember both, and ask for the handle again where it has changed. Some nanoseconds. Does not touch
+ * last_error. Async-signal-safe. */
+SP_API unsigned sp_generation(void);
+SP_API unsigned sp_profiler_generation(const sp_profiler *profiler);
+
+/* Pauses (1) or resumes (0) the default profiler, for all threads: begins are swallowed with their ends meanwhile, a call
+ * that is open is recorded whole. Resumes only what it paused itself. The next init records. 0; non-zero: INACTIVE. */
+SP_API int sp_pause(int pause);
 
 /* The handle of a region of the default profiler that was registered before; -1, and nothing is registered:
  * UNMATCHED_END (no such region), INACTIVE. */

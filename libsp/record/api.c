@@ -38,8 +38,41 @@ static int call_end(struct call call, struct sp_profiler *p, sp_status status)
 static bool joins(const struct sp_profiler *p, const struct sp__settings *s)
 {
     const struct sp__settings *running = &p->settings;
-    return sp__active(p) && running->language != s->language && strcmp(running->prefix, s->prefix) == 0 &&
+    return sp__active(p) && !running->tool && running->language != s->language &&
+           strcmp(running->prefix, s->prefix) == 0 &&
            (running->asked_rank == s->asked_rank || running->rank == s->rank);
+}
+
+/* Makes room for the program's own. What a tool has recorded is published; where that fails it stays in shared memory,
+ * as a program's that died over its finalize: spd, or a merge, publishes it. */
+static void make_way(struct sp_profiler *p)
+{
+    if (p->settings.tool && sp__finalize_held(p) == SP_ERR_IO) {
+        atomic_store_explicit(&p->header->state, SP__FINALIZING, memory_order_release);
+        atomic_store(&p->phase, SP__ENDED);
+    }
+    sp__profiler_discard(p);
+}
+
+static sp_status start_tool(const char *prefix, int rank)
+{
+    struct sp_profiler *p = &sp__default;
+    struct sp__settings s;
+    char name[SP__SESSION_SIZE];
+    bool disabled = false;
+    if (sp__active(p))
+        return SP_OK;
+    if (atomic_load_explicit(&p->phase, memory_order_relaxed) == SP__ENDED)
+        return SP_ERR_INACTIVE;
+    if (!prefix || !*prefix) {
+        sp__name_made_safe(program_invocation_short_name, sizeof name - 1, name);
+        prefix = name;
+    }
+    sp_status status = sp__settings_read(&s, prefix, rank, SP__LANGUAGE_C, &disabled);
+    if (status != SP_OK || disabled)
+        return status;
+    s.tool = true;
+    return sp__profiler_start(p, &s);
 }
 
 static sp_status start_default(const char *prefix, int rank, int language, bool hdf5)
@@ -47,6 +80,8 @@ static sp_status start_default(const char *prefix, int rank, int language, bool 
     struct sp_profiler *p = &sp__default;
     struct sp__settings s;
     bool disabled = false;
+    if (language == SP_LANGUAGE_TOOL)
+        return start_tool(prefix, rank);
     if (language != SP__LANGUAGE_C && language != SP__LANGUAGE_FORTRAN)
         return SP_ERR_INVALID_ARGUMENT;
     sp_status status = sp__settings_read(&s, prefix, rank, (uint32_t)language, &disabled);
@@ -54,7 +89,7 @@ static sp_status start_default(const char *prefix, int rank, int language, bool 
         return status;
     if (status == SP_OK && !disabled && joins(p, &s))
         return SP_OK;
-    sp__profiler_discard(p);
+    make_way(p);
     if (status != SP_OK || disabled)
         return status;
     s.format = hdf5 && sp__spd_serves(s.session) ? SP__FORMAT_HDF5 : SP__FORMAT_AUTO;
@@ -168,6 +203,34 @@ SP_API int sp_region_at(const char *name, const char *file, int line)
 SP_API int sp_region(const char *name)
 {
     return sp_profiler_region_at(&sp__default, name, NULL, -1);
+}
+
+SP_API unsigned sp_profiler_generation(const sp_profiler *p)
+{
+    return p ? (unsigned)atomic_load_explicit(&p->generation, memory_order_relaxed) : 0;
+}
+
+SP_API unsigned sp_generation(void)
+{
+    return sp_profiler_generation(&sp__default);
+}
+
+SP_API int sp_pause(int pause)
+{
+    struct sp_profiler *p = &sp__default;
+    struct call call = call_begin();
+    if (atomic_load_explicit(&p->phase, memory_order_relaxed) == SP__FOLLOWING)
+        sp__fork_follow(p);
+    pthread_mutex_lock(&p->control);
+    bool live = atomic_load_explicit(&p->phase, memory_order_relaxed) == SP__LIVE;
+    uint32_t from = pause ? SP__RECORDING : SP__PAUSED, to = pause ? SP__PAUSED : SP__RECORDING;
+    /* What spd has paused, at the limit of its folder, is not the program's to resume. */
+    if (live && (pause || p->paused) &&
+        atomic_compare_exchange_strong_explicit(&p->header->state, &from, to, memory_order_release,
+                                                memory_order_relaxed))
+        p->paused = pause;
+    pthread_mutex_unlock(&p->control);
+    return call_end(call, p, live ? SP_OK : SP_ERR_INACTIVE);
 }
 
 SP_API int sp_find_region(const char *name)

@@ -389,6 +389,7 @@ sp_status sp__profiler_start(struct sp_profiler *p, const struct sp__settings *s
     p->names = (struct sp__names){0};
     p->own = (struct sp__own){0};
     p->written = SP__FORMAT_AUTO;
+    p->paused = false;
     p->tick_ns = 0;
     uint64_t ring = SP__RING_LEAST;
     if (p->settings.mode == SP__MODE_RECORDS)

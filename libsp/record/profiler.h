@@ -35,6 +35,7 @@ struct sp__settings {
     uint32_t format;
     uint64_t full_wait_ns;
     bool follow;
+    bool tool; /* started by a tool: the program's sp_init publishes it */
 };
 
 /* The program's own consumer, kept between drains. It holds byte 1 only while it drains, so that spd can take over.
@@ -79,6 +80,7 @@ struct sp_profiler {
     _Atomic uint32_t lanes_reserved; /* rows of the lane table that have blocks */
     _Atomic uint64_t lanes_freed;    /* threads that found no lane try again when this has moved */
     _Atomic uint64_t token_serial;   /* high halves of sp_scope.slot handed out */
+    bool paused;                     /* by sp_pause; guarded by control */
     struct sp__own own;
     struct sp__names names;
     char path[SP__PATH_SIZE];     /* where the program itself would publish */

@@ -71,26 +71,32 @@ static int finish(struct sp_profiler *p)
     return 0;
 }
 
-sp_status sp__finalize(struct sp_profiler *p)
+sp_status sp__finalize_held(struct sp_profiler *p)
 {
     sp_status status = SP_OK;
-    pthread_mutex_lock(&p->control);
-    if (atomic_load_explicit(&p->phase, memory_order_relaxed) == SP__LIVE) {
-        sp__self.holds_off = 1;
-        uint32_t before = atomic_exchange_explicit(&p->header->state, SP__FINALIZING, memory_order_acq_rel);
-        SP__INSTANT(finalize_state);
-        (void)sp__quiesce(p, false);
-        SP__INSTANT(finalize_quiet);
-        uint64_t open = sp__open_calls(p);
-        if (finish(p) != 0) {
-            atomic_store_explicit(&p->header->state, before, memory_order_release);
-            status = SP_ERR_IO;
-        } else {
-            atomic_store(&p->phase, SP__ENDED);
-            status = open > 0 ? SP_ERR_OPEN_SCOPES : SP_OK;
-        }
-        sp__self.holds_off = 0;
+    if (atomic_load_explicit(&p->phase, memory_order_relaxed) != SP__LIVE)
+        return SP_OK;
+    sp__self.holds_off = 1;
+    uint32_t before = atomic_exchange_explicit(&p->header->state, SP__FINALIZING, memory_order_acq_rel);
+    SP__INSTANT(finalize_state);
+    (void)sp__quiesce(p, false);
+    SP__INSTANT(finalize_quiet);
+    uint64_t open = sp__open_calls(p);
+    if (finish(p) != 0) {
+        atomic_store_explicit(&p->header->state, before, memory_order_release);
+        status = SP_ERR_IO;
+    } else {
+        atomic_store(&p->phase, SP__ENDED);
+        status = open > 0 ? SP_ERR_OPEN_SCOPES : SP_OK;
     }
+    sp__self.holds_off = 0;
+    return status;
+}
+
+sp_status sp__finalize(struct sp_profiler *p)
+{
+    pthread_mutex_lock(&p->control);
+    sp_status status = sp__finalize_held(p);
     pthread_mutex_unlock(&p->control);
     return status;
 }

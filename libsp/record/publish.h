@@ -7,6 +7,8 @@
 /* Control is not held. SP_OK, SP_ERR_OPEN_SCOPES (published), SP_ERR_IO (not published, recording goes on). Nothing
  * where p is not live. */
 sp_status sp__finalize(struct sp_profiler *p);
+/* Control is held. */
+sp_status sp__finalize_held(struct sp_profiler *p);
 
 /* Control is not held. SP_OK or SP_ERR_IO. */
 sp_status sp__flush(struct sp_profiler *p);

@@ -49,7 +49,7 @@ enum { SP__BYTE_PRODUCER = 0, SP__BYTE_CONSUMER = 1, SP__BYTE_NAME = 2, SP__BYTE
 /* sp__header.state. Below FINALIZING a free byte 0 means that the program died. */
 enum sp__state {
     SP__RECORDING = 1,
-    SP__PAUSED = 2,     /* begin records nothing; set and cleared by spd for spctl */
+    SP__PAUSED = 2,     /* begin records nothing; set and cleared by spd, and by sp_pause */
     SP__RESETTING = 3,  /* sp_profiler_reset holds every writer off for a moment */
     SP__FINALIZING = 4, /* no more records will come; the consumer publishes */
     SP__FINALIZED = 5,  /* published, by whoever did it: the name may go */

@@ -93,6 +93,19 @@ static void start_text(char *ret, size_t size)
     (void)snprintf(ret, size, "%s-%" PRIu64, stamp, pid);
 }
 
+void sp__name_made_safe(const char *name, size_t most, char *ret)
+{
+    (void)snprintf(ret, most + 1, "%s", name);
+    for (char *at = ret; *at; at++) {
+        if (!letter_safe(*at))
+            *at = '_';
+    }
+    if (!ret[0])
+        (void)snprintf(ret, most + 1, "_");
+    if (ret[0] == '.' || ret[0] == '-')
+        ret[0] = '_';
+}
+
 void sp__session_for_launch(const char *prefix, char ret[SP__SESSION_SIZE])
 {
     char launch[48];
@@ -101,17 +114,9 @@ void sp__session_for_launch(const char *prefix, char ret[SP__SESSION_SIZE])
         start_text(launch, sizeof launch);
 
     char base[SESSION_MOST + 1];
-    int room = SESSION_MOST - 1 - (int)strlen(launch);
-    (void)snprintf(base, sizeof base, "%.*s", room, sp__base_name(prefix));
-    for (char *at = base; *at; at++) {
-        if (!letter_safe(*at))
-            *at = '_';
-    }
-    if (!base[0])
-        (void)snprintf(base, sizeof base, "_");
-    if (base[0] == '.' || base[0] == '-')
-        base[0] = '_';
-    (void)snprintf(ret, SP__SESSION_SIZE, "%.*s@%s", room, base, launch);
+    size_t room = SESSION_MOST - 1 - strlen(launch);
+    sp__name_made_safe(sp__base_name(prefix), room, base);
+    (void)snprintf(ret, SP__SESSION_SIZE, "%s@%s", base, launch);
 }
 
 /* Appends one component to an absolute path without "." and ".."; `length` counts what stands there ("" is the root).

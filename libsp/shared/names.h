@@ -40,6 +40,10 @@ void sp__incarnation_stem(const struct sp__identity *id, char ret[96]);
 /* "<prefix>_rank<NNNNN>[.i<K>].spt" (life 0: no .i); prefix as given: a path or a base name. */
 int sp__profile_name(const char *prefix, int rank, unsigned life, bool hdf5, char *ret, size_t size);
 
+/* The beginning of a name as a session or a file may have it: other letters than [A-Za-z0-9._-], and a '.' or '-' in
+ * front, become '_'; never empty. `most` bytes at most, and a NUL. */
+void sp__name_made_safe(const char *name, size_t most, char *ret);
+
 const char *sp__base_name(const char *path);
 
 #endif
