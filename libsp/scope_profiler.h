@@ -266,7 +266,8 @@ SP_API const char *sp_error_string(sp_status status);
 SP_API int sp_init_language(const char *prefix, int rank, int language);
 
 /* Whether handles that were remembered are still good: changes whenever the handles of the profiler begin anew (init,
- * create, destroy, in a forked child); 0 before the first init and for NULL. Not changed by finalize and reset. Ask
+ * create, destroy, in a forked child); 0 before the first init and for NULL. No two profilers of a process ever have the
+ * same, so it also tells one from another that has come to stand at its address. Not changed by finalize and reset. Ask
  * before sp_region, remember both, and ask for the handle again where it has changed. Some nanoseconds. Does not touch
  * last_error. Async-signal-safe. */
 SP_API unsigned sp_generation(void);

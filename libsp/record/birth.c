@@ -397,7 +397,7 @@ sp_status sp__profiler_start(struct sp_profiler *p, const struct sp__settings *s
     atomic_store_explicit(&p->ring, (uint32_t)ring, memory_order_relaxed);
     atomic_store_explicit(&p->lanes_reserved, 0, memory_order_relaxed);
     atomic_store_explicit(&p->lanes_freed, 0, memory_order_relaxed);
-    atomic_fetch_add_explicit(&p->generation, 1, memory_order_relaxed);
+    sp__renew_generation(p);
     /* All of the above before anybody enters: pairs with the load in sp__enter. */
     atomic_store(&p->phase, SP__LIVE);
     if (!sp__spd_serves(p->settings.session))

@@ -47,7 +47,7 @@ static void in_child(void)
         p->born.fd = -1;
         p->header = NULL;
         atomic_store_explicit(&p->users, 0, memory_order_relaxed);
-        atomic_fetch_add_explicit(&p->generation, 1, memory_order_relaxed);
+        sp__renew_generation(p);
         sp__own_leave(p);
         sp__names_free(&p->names);
         atomic_store_explicit(&p->phase, follow ? SP__FOLLOWING : SP__IDLE, memory_order_release);

@@ -52,6 +52,13 @@ struct sp_profiler *sp__profiler_take(void)
     return p;
 }
 
+void sp__renew_generation(struct sp_profiler *p)
+{
+    static _Atomic uint64_t last;
+    uint64_t mine = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    atomic_store_explicit(&p->generation, mine, memory_order_relaxed);
+}
+
 void sp__sleep_ns(uint64_t ns)
 {
     int saved = errno;
@@ -157,7 +164,7 @@ void sp__profiler_discard(struct sp_profiler *p)
         SP__INSTANT(discard_state);
     }
     atomic_store(&p->phase, SP__IDLE); /* seq_cst: see sp__enter */
-    atomic_fetch_add_explicit(&p->generation, 1, memory_order_relaxed);
+    sp__renew_generation(p);
     if (phase == SP__FOLLOWING) { /* all that it has is its parent's names */
         munmap(p->born.map, p->born.size);
         p->born = (struct sp__born){.fd = -1};

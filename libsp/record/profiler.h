@@ -71,7 +71,7 @@ struct sp_profiler {
     pthread_mutex_t control; /* init, finalize, flush, reset, destroy */
     pthread_mutex_t table;   /* regions and paths; taken after control */
 
-    _Atomic uint64_t generation;
+    _Atomic uint64_t generation; /* no two lives of any profilers have the same; 0 before the first */
     struct sp__settings settings;
     struct sp__identity identity;
     struct sp__born born;
@@ -123,6 +123,9 @@ void sp__profiler_discard(struct sp_profiler *p);
 
 /* Control is not held. */
 sp_status sp__profiler_reset(struct sp_profiler *p);
+
+/* p's handles begin anew. */
+void sp__renew_generation(struct sp_profiler *p);
 
 /* The slot of this thread for p, and its status. */
 struct sp__slot *sp__slot_of(struct sp_profiler *p);
