@@ -281,6 +281,14 @@ SP_API int sp_pause(int pause);
  * UNMATCHED_END (no such region), INACTIVE. */
 SP_API int sp_find_region(const char *name);
 
+/* sp_begin and sp_end, and what last_error is afterwards. Async-signal-safe. */
+SP_HOT sp_status sp_begin_status(int region);
+SP_HOT sp_status sp_end_status(int region);
+
+/* Says a fault that the program did not ask for, on stderr after "scope_profiler: "; only the first one of each status in
+ * a process, and none for SP_OK. Does not touch last_error. Async-signal-safe. */
+SP_API void sp_say_once(const char *text, sp_status status);
+
 /* sp_init and sp_create of a program that was built for HDF5: they ask for it where an spd serves, and say once where
  * none does; the profile is a .spt then. Results as sp_init and sp_create. */
 SP_API int sp_init_hdf5(const char *prefix, int rank);

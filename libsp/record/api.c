@@ -362,6 +362,14 @@ SP_API const char *sp_profiler_region_name(const sp_profiler *profiler, int regi
     return name;
 }
 
+_Static_assert(SP__SAY_STATUS_LAST - SP__SAY_STATUS == SP_ERR_TOO_MANY, "a cause for each status");
+
+SP_API void sp_say_once(const char *text, sp_status status)
+{
+    if (text && status > SP_OK && status <= SP_ERR_TOO_MANY)
+        sp__say((enum sp__cause)(SP__SAY_STATUS + (int)status), "%s", text);
+}
+
 SP_API int sp_hdf5_available(void)
 {
     struct call call = call_begin();

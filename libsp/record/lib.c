@@ -79,6 +79,29 @@ SP_API void sp_end(int region)
     end(slot, w, region);
 }
 
+/* After the two that they repeat, so that those stay as they are. */
+SP_API sp_status sp_begin_status(int region)
+{
+    struct sp__slot *slot = &sp__self.slots[0];
+    struct sp__writer *w = slot->writer;
+    if (SP__LIKELY(w != NULL))
+        begin(slot, w, region);
+    else
+        sp_begin(region);
+    return (sp_status)slot->error;
+}
+
+SP_API sp_status sp_end_status(int region)
+{
+    struct sp__slot *slot = &sp__self.slots[0];
+    struct sp__writer *w = slot->writer;
+    if (SP__LIKELY(w != NULL))
+        end(slot, w, region);
+    else
+        sp_end(region);
+    return (sp_status)slot->error;
+}
+
 /* This thread's writer for p, if its slot remembers it: a slot may be another profiler's too. */
 SP__HOT struct sp__writer *writer_for(struct sp_profiler *p, struct sp__slot **ret_slot)
 {
