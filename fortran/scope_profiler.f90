@@ -1,11 +1,31 @@
-! scope_profiler: the recording library from Fortran. Handles count from 1 and 0 is no region; trailing blanks of names,
-! prefixes and paths don't count. Every procedure but the three queries takes, last, an optional stat and errmsg, which
-! are set on each call (0 and blanks on success). Where neither is given, a fault other than "profiling is off" is one
-! line on standard error. The module has no state of its own: Fortran and C in one process share the default profiler,
-! and what is thread-safe there is thread-safe here.
+! scope_profiler: the recording library from Fortran. This head is the manual; scope_profiler.h says more of each procedure.
+!
+!     use scope_profiler
+!     integer :: step
+!     call sp_init("solver")                    ! rank: that of SP_RANK, MPI or Slurm; or call sp_init("solver", rank)
+!     step = sp_region("step")
+!     do i = 1, n
+!       call sp_begin(step)
+!       ...
+!       call sp_end(step)
+!     end do
+!     call sp_begin_name("output")              ! looks its name up each time
+!     call sp_end_name("output")
+!     call sp_finalize()
+!
+! Handles count from 1 and 0 is no region. Names are any bytes up to SP_MAX_NAME, UTF-8 for whoever shows them; trailing
+! blanks of names, prefixes and paths don't count, nor does what comes after a c_null_char. An empty name is a name.
+!
+! Every procedure but the three queries (sp_num_calls, sp_now_ns, sp_is_active) takes, last and in this order, an optional
+! stat and errmsg, which are set on each call: SP_OK and blanks, or what went wrong. Where neither is given, a fault other
+! than SP_ERR_INACTIVE (profiling is off) is said on standard error, the first one of each kind in a process. Nothing here
+! stops the program, and nothing uses Fortran's own I/O, so that all of it may be called from within a write statement.
+!
+! The module has no state of its own: Fortran and C in one process share the default profiler, and what is thread-safe
+! there (all of it) is thread-safe here: from OpenMP, too. A begin and its end belong to one thread.
 module scope_profiler
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, c_null_char, c_ptr, c_size_t
-  use, intrinsic :: iso_fortran_env, only: error_unit, int64
+  use, intrinsic :: iso_fortran_env, only: int64
   implicit none
   private
 
@@ -66,15 +86,15 @@ module scope_profiler
       character(kind=c_char), intent(in) :: name(*)
     end function c_find_region
 
-    subroutine c_begin(region) bind(C, name="sp_begin")
+    integer(c_int) function c_begin(region) bind(C, name="sp_begin_status")
       import :: c_int
       integer(c_int), value :: region
-    end subroutine c_begin
+    end function c_begin
 
-    subroutine c_end(region) bind(C, name="sp_end")
+    integer(c_int) function c_end(region) bind(C, name="sp_end_status")
       import :: c_int
       integer(c_int), value :: region
-    end subroutine c_end
+    end function c_end
 
     integer(c_int) function c_finalize() bind(C, name="sp_finalize")
       import :: c_int
@@ -129,6 +149,12 @@ module scope_profiler
       integer(c_int), value :: status
     end function c_error_string
 
+    subroutine c_say_once(text, status) bind(C, name="sp_say_once")
+      import :: c_char, c_int
+      character(kind=c_char), intent(in) :: text(*)
+      integer(c_int), value :: status
+    end subroutine c_say_once
+
     integer(c_size_t) function c_strlen(string) bind(C, name="strlen")
       import :: c_ptr, c_size_t
       type(c_ptr), value :: string
@@ -137,7 +163,8 @@ module scope_profiler
 
 contains
 
-  ! Starts the default profiler. Without a rank it is the one that SP_RANK, MPI or Slurm give.
+  ! Starts the default profiler. Without a rank it is the one that SP_RANK, MPI or Slurm give. A blank prefix and a
+  ! negative rank other than SP_RANK_AUTO are SP_ERR_INVALID_ARGUMENT and leave a running profiler alone.
   subroutine sp_init(prefix, rank, stat, errmsg)
     character(len=*), intent(in) :: prefix
     integer, intent(in), optional :: rank
@@ -148,68 +175,80 @@ contains
 
     number = SP_RANK_AUTO
     if (present(rank)) number = rank
-    if (len_trim(prefix) == 0 .or. number < SP_RANK_AUTO) then
-      call report("sp_init", C_INVALID_ARGUMENT, stat, errmsg)
-      return
+    status = C_INVALID_ARGUMENT
+    if (length(prefix) > 0 .and. number >= SP_RANK_AUTO) then
+      status = c_init(c_text(prefix), int(number, c_int), LANGUAGE_FORTRAN)
+      if (status /= 0) status = last_status(SP_ERR_NO_MEMORY)
     end if
-    status = c_init(trim(prefix)//c_null_char, int(number, c_int), LANGUAGE_FORTRAN)
-    if (status /= 0) status = last_status(SP_ERR_NO_MEMORY)
-    call report("sp_init", status, stat, errmsg)
+    call report("sp_init of "//prefix(:length(prefix)), status, stat, errmsg)
   end subroutine sp_init
 
-  ! The region's handle, the same for the same name; 0 on failure.
+  ! The region's handle, the same for the same name; 0 on failure. A blank file is none.
   integer function sp_region(name, file, line, stat, errmsg) result(id)
     character(len=*), intent(in) :: name
     character(len=*), intent(in), optional :: file
     integer, intent(in), optional :: line
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    integer(c_int) :: number
+    integer(c_int) :: status, number
     logical :: located
 
     located = .false.
-    if (present(file)) located = len_trim(file) > 0
+    if (present(file)) located = length(file) > 0
     if (located) then
       number = -1
       if (present(line)) number = int(line, c_int)
-      id = c_region_at(trim(name)//c_null_char, trim(file)//c_null_char, number) + 1
+      id = c_region_at(c_text(name), c_text(file), number) + 1
     else
-      id = c_region(trim(name)//c_null_char) + 1
+      id = c_region(c_text(name)) + 1
     end if
-    if (id > 0) then
-      call report("sp_region", SP_OK, stat, errmsg)
-    else
-      call report("sp_region", last_status(SP_ERR_INACTIVE), stat, errmsg)
-    end if
+    status = SP_OK
+    if (id <= 0) status = last_status(SP_ERR_INACTIVE)
+    call report("sp_region of "//name(:length(name)), status, stat, errmsg)
   end function sp_region
 
+  ! These two are short where all is well: what they cost over C's is a jump and some tests.
   subroutine sp_begin(id, stat, errmsg)
     integer, intent(in) :: id
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
+    integer(c_int) :: status
 
-    call c_begin(int(id - 1, c_int))
-    call report("sp_begin", call_status(), stat, errmsg)
+    status = c_begin(int(id, c_int) - 1_c_int)
+    if (status /= SP_OK .or. present(errmsg)) then
+      call report_call("sp_begin", id, status, stat, errmsg)
+    else if (present(stat)) then
+      stat = SP_OK
+    end if
   end subroutine sp_begin
 
   subroutine sp_end(id, stat, errmsg)
     integer, intent(in) :: id
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
+    integer(c_int) :: status
 
-    call c_end(int(id - 1, c_int))
-    call report("sp_end", call_status(), stat, errmsg)
+    status = c_end(int(id, c_int) - 1_c_int)
+    if (status /= SP_OK .or. present(errmsg)) then
+      call report_call("sp_end", id, status, stat, errmsg)
+    else if (present(stat)) then
+      stat = SP_OK
+    end if
   end subroutine sp_end
 
   subroutine sp_begin_name(name, stat, errmsg)
     character(len=*), intent(in) :: name
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    integer(c_int) :: region
+    integer(c_int) :: region, status
 
-    region = c_region(trim(name)//c_null_char)
-    if (region >= 0) call c_begin(region)
-    call report("sp_begin_name", last_status(SP_ERR_INACTIVE), stat, errmsg)
+    region = c_region(c_text(name))
+    if (region >= 0) then
+      status = c_begin(region)
+    else
+      status = last_status(SP_ERR_INACTIVE)
+    end if
+    call report("sp_begin_name of "//name(:length(name)), status, stat, errmsg)
   end subroutine sp_begin_name
 
   ! Ends the innermost open call of that name in this thread; never registers the name.
@@ -217,11 +256,15 @@ contains
     character(len=*), intent(in) :: name
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    integer(c_int) :: region
+    integer(c_int) :: region, status
 
-    region = c_find_region(trim(name)//c_null_char)
-    if (region >= 0) call c_end(region)
-    call report("sp_end_name", last_status(SP_ERR_INACTIVE), stat, errmsg)
+    region = c_find_region(c_text(name))
+    if (region >= 0) then
+      status = c_end(region)
+    else
+      status = last_status(SP_ERR_INACTIVE)
+    end if
+    call report("sp_end_name of "//name(:length(name)), status, stat, errmsg)
   end subroutine sp_end_name
 
   ! Publishes. Calls that are still open give SP_ERR_OPEN_SCOPES; after SP_ERR_IO it may be tried again.
@@ -281,14 +324,17 @@ contains
     profiler = c_default_profiler()
     regions = 0
     if (c_associated(profiler)) regions = c_num_regions(profiler)
-    if (.not. c_associated(profiler)) then
-      status = SP_ERR_INACTIVE
-    else if (id < 1 .or. id > regions) then
+    if (id >= 1 .and. id <= regions) then
+      status = c_get_region_stats(profiler, int(id - 1, c_int), stats)
+    else if (regions > 0) then
       status = C_INVALID_ARGUMENT
     else
-      status = c_get_region_stats(profiler, int(id - 1, c_int), stats)
+      status = SP_ERR_INACTIVE
+      if (sp_is_active()) status = C_INVALID_ARGUMENT
     end if
-    call report("sp_get_region_stats", status, stat, errmsg)
+    if (status /= SP_OK .or. present(stat) .or. present(errmsg)) then
+      call report("sp_get_region_stats of handle "//decimal(id), status, stat, errmsg)
+    end if
   end subroutine sp_get_region_stats
 
   ! Begins so far, open ones included.
@@ -307,6 +353,37 @@ contains
     active = c_is_active() /= 0
   end function sp_is_active
 
+  ! What counts of a name.
+  pure integer function length(name)
+    character(len=*), intent(in) :: name
+
+    length = index(name, c_null_char) - 1
+    if (length < 0) length = len(name)
+    length = len_trim(name(:length))
+  end function length
+
+  pure function c_text(name) result(text)
+    character(len=*), intent(in) :: name
+    character(len=length(name) + 1) :: text
+
+    text = name(:length(name))//c_null_char
+  end function c_text
+
+  pure function decimal(number) result(text)
+    integer, intent(in) :: number
+    character(len=:), allocatable :: text
+    integer(int64) :: rest
+
+    text = ""
+    rest = abs(int(number, int64))
+    do
+      text = achar(iachar("0") + int(mod(rest, 10_int64)))//text
+      rest = rest/10
+      if (rest == 0) exit
+    end do
+    if (number < 0) text = "-"//text
+  end function decimal
+
   ! The status of this thread's latest call, in C's numbers; `otherwise` where no profiler was ever started.
   integer(c_int) function last_status(otherwise) result(status)
     integer, intent(in) :: otherwise
@@ -317,18 +394,29 @@ contains
     if (c_associated(profiler)) status = c_last_error(profiler)
   end function last_status
 
-  ! last_status of a begin or end. For C a handle that is none is INACTIVE too.
-  integer(c_int) function call_status() result(status)
-    status = last_status(SP_ERR_INACTIVE)
-    if (status == SP_ERR_INACTIVE) then
-      if (sp_is_active()) status = C_INVALID_ARGUMENT
+  ! Of a begin or end. For C a handle that is none is inactive, or not open.
+  subroutine report_call(action, id, c_status, stat, errmsg)
+    character(len=*), intent(in) :: action
+    integer, intent(in) :: id
+    integer(c_int), intent(in) :: c_status
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    integer(c_int) :: status, regions
+
+    status = c_status
+    if (status == SP_ERR_INACTIVE .or. status == SP_ERR_UNMATCHED_END) then
+      if (sp_is_active()) then
+        regions = c_num_regions(c_default_profiler())
+        if (id < 1 .or. id > regions) status = C_INVALID_ARGUMENT
+      end if
     end if
-  end function call_status
+    call report(action//" of handle "//decimal(id), status, stat, errmsg)
+  end subroutine report_call
 
   ! Hands a status (C's number) to whoever asked for it, or says a fault that nobody asked for.
-  subroutine report(procedure, c_status, stat, errmsg)
-    character(len=*), intent(in) :: procedure
-    integer, intent(in) :: c_status
+  subroutine report(action, c_status, stat, errmsg)
+    character(len=*), intent(in) :: action
+    integer(c_int), intent(in) :: c_status
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
 
@@ -336,14 +424,14 @@ contains
     if (c_status == SP_OK) then
       if (present(errmsg)) errmsg = ""
     else if (present(errmsg)) then
-      errmsg = procedure//": "//error_text(c_status)
+      errmsg = action//": "//error_text(c_status)
     else if (.not. present(stat) .and. c_status /= SP_ERR_INACTIVE) then
-      write (error_unit, "(a)") "scope_profiler: "//procedure//": "//error_text(c_status)
+      call c_say_once(action//": "//error_text(c_status)//" (said once; stat= tells it each time)"//c_null_char, c_status)
     end if
   end subroutine report
 
   pure integer function fortran_status(c_status) result(status)
-    integer, intent(in) :: c_status
+    integer(c_int), intent(in) :: c_status
 
     select case (c_status)
     case (C_UNSUPPORTED)
@@ -358,13 +446,13 @@ contains
   end function fortran_status
 
   function error_text(c_status) result(text)
-    integer, intent(in) :: c_status
+    integer(c_int), intent(in) :: c_status
     character(len=:), allocatable :: text
     character(kind=c_char), pointer :: characters(:)
     type(c_ptr) :: string
     integer :: i
 
-    string = c_error_string(int(c_status, c_int))
+    string = c_error_string(c_status)
     call c_f_pointer(string, characters, [c_strlen(string)])
     allocate (character(len=size(characters)) :: text)
     do i = 1, size(characters)
