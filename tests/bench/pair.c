@@ -5,29 +5,21 @@
  *
  * base is two bare reads of the clock in use. off: the profiler was destroyed; its base is a pair of calls of an empty
  * function through a pointer, which is what a call into any library costs at least. */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
+#include "child.h"
 #include <clock.h>
-#include <consumer.h>
-#include <names.h>
 #include <scope_profiler.h>
 
 enum { PAIRS = 4000, ROUNDS = 201, REGIONS = 8 };
 
 static int regions[REGIONS];
-static char session[64];
 
 struct cost {
     double reads; /* ns of two bare reads; 0 not measured */
@@ -70,40 +62,6 @@ static struct cost measure(uint32_t clock)
         usleep(3000); /* the ring is drained */
     }
     return (struct cost){bench_median(reads, ROUNDS), bench_median(pairs, ROUNDS)};
-}
-
-static int drain_one(const char *name, void *context)
-{
-    struct sp__consumer *consumer;
-    char folder[1024];
-    if (!strstr(name, session))
-        return 0;
-    (void)snprintf(folder, sizeof folder, "%s/drained", (const char *)context);
-    if (sp__consumer_attach(&consumer, name, folder, NULL) != 0)
-        return 0;
-    while (sp__segment_alive(&consumer->segment) == 1) {
-        if (sp__consumer_drain(consumer, 0, NULL) != 0)
-            break;
-        usleep(1000);
-    }
-    (void)sp__segment_unlink(&consumer->segment);
-    sp__consumer_destroy(consumer);
-    return 1;
-}
-
-static pid_t start_drain(const char *place)
-{
-    char copy[512];
-    (void)snprintf(copy, sizeof copy, "%s", place);
-    pid_t child = fork();
-    if (child == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;) {
-            (void)sp__segment_each(geteuid(), drain_one, copy);
-            usleep(1000);
-        }
-    }
-    return child;
 }
 
 static void begin_life(const char *clock, const char *mode)
@@ -179,8 +137,7 @@ int main(int argc, char **argv)
 {
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     bench_folder("pair");
-    (void)snprintf(session, sizeof session, "%s", getenv("SP_SESSION"));
-    pid_t child = start_drain(getenv("SP_DATA_DIR"));
+    pid_t child = bench_drain();
     bool tsc = sp__clock_choose(SP__CLOCK_TSC) == SP__CLOCK_TSC;
     struct {
         const char *name;
@@ -192,8 +149,7 @@ int main(int argc, char **argv)
         {"two threads, monotonic", two_threads()},
         {"off (base: two empty calls)", off()},
     };
-    (void)kill(child, SIGKILL);
-    (void)waitpid(child, NULL, 0);
+    bench_end(child);
     bench_remove();
     if (json)
         (void)printf("{\"benchmark\":\"pair\",\"rows\":[");
