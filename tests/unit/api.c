@@ -73,6 +73,44 @@ static void bad_handles_do_nothing(void **state)
     assert_int_equal(sp_num_calls(a), 1);
 }
 
+static void bindings_are_told_statuses(void **state)
+{
+    (void)state;
+    assert_int_equal(sp_begin_status(0), SP_ERR_INACTIVE);
+    assert_int_equal(sp_end_status(0), SP_ERR_INACTIVE);
+    start("statuses");
+    int a = sp_region("a");
+    assert_int_equal(sp_end_status(a), SP_ERR_UNMATCHED_END);
+    assert_int_equal(sp_begin_status(a + 1), SP_ERR_INACTIVE);
+    assert_int_equal(last(), SP_ERR_INACTIVE);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(sp_begin_status(a), SP_OK);
+        assert_int_equal(sp_end_status(a), SP_OK);
+    }
+    assert_int_equal(last(), SP_OK);
+    assert_int_equal(sp_num_calls(a), 100);
+}
+
+static void lives_have_generations_of_their_own(void **state)
+{
+    (void)state;
+    unsigned seen[100];
+    for (size_t i = 0; i < 100; i += 2) {
+        start("generation");
+        seen[i] = sp_generation();
+        sp_profiler *p = sp_create("generation-other", 0);
+        assert_non_null(p);
+        seen[i + 1] = sp_profiler_generation(p);
+        sp_destroy(p);
+        for (size_t j = 0; j < i + 2; j++)
+            assert_true(seen[j] != 0 && (j == i || seen[j] != seen[i]) && (j == i + 1 || seen[j] != seen[i + 1]));
+    }
+    unsigned live = sp_generation();
+    assert_int_equal(sp_profiler_reset(sp_default_profiler()), 0);
+    assert_int_equal(sp_finalize(), 0);
+    assert_int_equal(sp_generation(), live);
+}
+
 static void crossed_ends_close_their_own(void **state)
 {
     (void)state;
@@ -342,6 +380,8 @@ int main(void)
         cmocka_unit_test_teardown(names_give_dense_handles, fresh),
         cmocka_unit_test_teardown(a_hundred_thousand_names, fresh),
         cmocka_unit_test_teardown(bad_handles_do_nothing, fresh),
+        cmocka_unit_test_teardown(bindings_are_told_statuses, fresh),
+        cmocka_unit_test_teardown(lives_have_generations_of_their_own, fresh),
         cmocka_unit_test_teardown(crossed_ends_close_their_own, fresh),
         cmocka_unit_test_teardown(end_last_closes_the_last_opened, fresh),
         cmocka_unit_test_teardown(scopes_end_exactly_their_call, fresh),
