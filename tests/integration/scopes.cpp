@@ -174,7 +174,7 @@ static void test_function_names()
         longer_name<2>();
     }
     need(sp_profiler_num_regions(p) == before + 2, "two functions with long names are not two regions");
-    for (int i = before; i < before + 2; i++) {
+    for (int i = before; i < sp_profiler_num_regions(p); i++) {
         const char *name = sp_profiler_region_name(p, i);
         need(std::strlen(name) == SP_MAX_NAME && name[SP_MAX_NAME - 17] == '~', "a long name is not shortened");
         need(calls(name) == 10, "ten calls of a long name");
