@@ -149,8 +149,10 @@ SP_API sp_scope sp_profiler_scope_begin(sp_profiler *p, int region)
     if (SP__LIKELY(w && sp__begin_on(w, (uint32_t)region, true, w->clock))) {
         slot->error = SP_OK;
         scope.slot = (int64_t)w->token;
-    } else {
+    } else if (w || sp__active(p)) {
         scope.slot = sp__begin_slow(p, region, true);
+    } else {
+        sp__set_error(p, SP_ERR_INACTIVE);
     }
     return scope;
 }
