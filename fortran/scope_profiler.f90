@@ -1,4 +1,4 @@
-! scope_profiler: the recording library from Fortran. This head is the manual; scope_profiler.h says more of each procedure.
+! scope_profiler: the recording library from Fortran. This head is the manual; scope_profiler.h says more.
 !
 !     use scope_profiler
 !     integer :: step
@@ -16,15 +16,17 @@
 ! Handles count from 1 and 0 is no region. Names are any bytes up to SP_MAX_NAME, UTF-8 for whoever shows them; trailing
 ! blanks of names, prefixes and paths don't count, nor does what comes after a c_null_char. An empty name is a name.
 !
-! Every procedure but the three queries (sp_num_calls, sp_now_ns, sp_is_active) takes, last and in this order, an optional
-! stat and errmsg, which are set on each call: SP_OK and blanks, or what went wrong. Where neither is given, a fault other
-! than SP_ERR_INACTIVE (profiling is off) is said on standard error, the first one of each kind in a process. Nothing here
-! stops the program, and nothing uses Fortran's own I/O, so that all of it may be called from within a write statement.
+! Every procedure but the three queries (sp_num_calls, sp_now_ns, sp_is_active) takes, last and in this order, an
+! optional stat and errmsg, which are set on each call: SP_OK and blanks, or what went wrong. Where neither is given, a
+! fault other than SP_ERR_INACTIVE (profiling is off) is said on standard error, the first one of each kind in a
+! process. Nothing here stops the program, and nothing uses Fortran's own I/O, so that all of it may be called from
+! within a write statement.
 !
 ! The module has no state of its own: Fortran and C in one process share the default profiler, and what is thread-safe
 ! there (all of it) is thread-safe here: from OpenMP, too. A begin and its end belong to one thread.
 module scope_profiler
-  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, c_null_char, c_ptr, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, c_null_char, c_ptr, &
+    c_size_t
   use, intrinsic :: iso_fortran_env, only: int64
   implicit none
   private
@@ -426,7 +428,8 @@ contains
     else if (present(errmsg)) then
       errmsg = action//": "//error_text(c_status)
     else if (.not. present(stat) .and. c_status /= SP_ERR_INACTIVE) then
-      call c_say_once(action//": "//error_text(c_status)//" (said once; stat= tells it each time)"//c_null_char, c_status)
+      call c_say_once(action//": "//error_text(c_status)//" (said once; stat= tells it each time)"//c_null_char, &
+                      c_status)
     end if
   end subroutine report
 

@@ -266,10 +266,10 @@ SP_API const char *sp_error_string(sp_status status);
 SP_API int sp_init_language(const char *prefix, int rank, int language);
 
 /* Whether handles that were remembered are still good: changes whenever the handles of the profiler begin anew (init,
- * create, destroy, in a forked child); 0 before the first init and for NULL. No two profilers of a process ever have the
- * same, so it also tells one from another that has come to stand at its address. Not changed by finalize and reset. Ask
- * before sp_region, remember both, and ask for the handle again where it has changed. Some nanoseconds. Does not touch
- * last_error. Async-signal-safe. */
+ * create, destroy, in a forked child); 0 before the first init and for NULL. No two profilers of a process ever have
+ * the same, so it also tells one from another that has come to stand at its address. Not changed by finalize and reset.
+ * Ask before sp_region, remember both, and ask for the handle again where it has changed. Some nanoseconds. Does not
+ * touch last_error. Async-signal-safe. */
 SP_API unsigned sp_generation(void);
 SP_API unsigned sp_profiler_generation(const sp_profiler *profiler);
 
@@ -285,8 +285,8 @@ SP_API int sp_find_region(const char *name);
 SP_HOT sp_status sp_begin_status(int region);
 SP_HOT sp_status sp_end_status(int region);
 
-/* Says a fault that the program did not ask for, on stderr after "scope_profiler: "; only the first one of each status in
- * a process, and none for SP_OK. Does not touch last_error. Async-signal-safe. */
+/* Says a fault that the program did not ask for, on stderr after "scope_profiler: "; only the first one of each status
+ * in a process, and none for SP_OK. Does not touch last_error. Async-signal-safe. */
 SP_API void sp_say_once(const char *text, sp_status status);
 
 /* sp_init and sp_create of a program that was built for HDF5: they ask for it where an spd serves, and say once where

@@ -21,37 +21,36 @@
  *                                       named as the compiler calls the function (__PRETTY_FUNCTION__); where that is
  *                                       longer than SP_MAX_NAME its end gives way to "~" and 16 hex digits of a hash
  *
- * A name is any expression that gives a const char *, or an object with c_str(), or with data() and size() (std::string,
- * std::string_view, ...). It is evaluated each time and used before the macro ends, so temporaries are fine, and it may
- * give another name the next time.
+ * A name is any expression that gives a const char *, or an object with c_str(), or with data() and size()
+ * (std::string, std::string_view, ...). It is evaluated each time and used before the macro ends, so temporaries are
+ * fine, and it may give another name the next time.
  *
- * What a call costs. Where the macro's argument, after macro expansion, consists of nothing but ordinary string literals
- * ("a", "a" "b", u8"a"; parentheses may stand around them), or is the function's name, the handle is remembered at that
- * place in the source, together with the profiler's generation: one look-up for each profiler's life, and some
- * nanoseconds over sp_begin and sp_end. Everything else (variables, arrays, conditions, std::string, raw strings, "a" + i)
- * may change and is looked up each time, some tens of nanoseconds. Remembering one literal that meets two profilers in
- * turn costs a look-up at each change.
+ * What a call costs. Where the macro's argument, after macro expansion, consists of nothing but ordinary string
+ * literals ("a", "a" "b", u8"a"; parentheses may stand around them), or is the function's name, the handle is
+ * remembered at that place in the source, together with the profiler's generation: one look-up for each profiler's
+ * life, and some nanoseconds over sp_begin and sp_end. Everything else (variables, arrays, conditions, std::string, raw
+ * strings, "a" + i) may change and is looked up each time, some tens of nanoseconds. Remembering one literal that meets
+ * two profilers in turn costs a look-up at each change.
  *
- * Classes. sp::Scope begins a call of a region that was registered before, and is what to move into containers and out of
- * functions; sp::ProfileScope is what the macros declare.
+ * Classes. sp::Scope begins a call of a region that was registered before, and is what to move into containers and out
+ * of functions; sp::ProfileScope is what the macros declare.
  *
  * What holds for all of it:
- *   - Nothing here throws or crashes: without a running profiler, with a bad name or handle, a scope is empty. Scopes may
- *     begin before sp_init or outlive sp_finalize, sp_destroy and a second sp_init: then they end nothing.
- *   - A scope ends exactly its own call (sp_scope_end), in the thread that began it, and while no later call of the same
- *     region is open in that thread. One that is moved to another thread, or ends earlier than such a later one (a vector
- *     destroys its first element first), leaves its call open.
+ *   - Nothing here throws or crashes: without a running profiler, with a bad name or handle, a scope is empty. Scopes
+ *     may begin before sp_init or outlive sp_finalize, sp_destroy and a second sp_init: then they end nothing.
+ *   - A scope ends exactly its own call (sp_scope_end), in the thread that began it, and while no later call of the
+ *     same region is open in that thread. One that is moved to another thread, or ends earlier than such a later one (a
+ *     vector destroys its first element first), leaves its call open.
  *   - Any thread may run the same macro at any time. errno is left alone. Not async-signal-safe.
  *
  * -DSP_DISABLE_PROFILING: the macros evaluate nothing, and the classes are empty; no function of libsp is called or
- * needed by them. Files compiled with and without it may be linked together as long as none hands the other a scope; of an
- * inline function with a macro in it, which both compile, the linker takes either. */
+ * needed by them. Files compiled with and without it may be linked together as long as none hands the other a scope; of
+ * an inline function with a macro in it, which both compile, the linker takes either. */
 #ifndef SCOPE_PROFILER_HPP
 #define SCOPE_PROFILER_HPP
 
 #ifdef SP_HEADER_ONLY
-#error                                                                                                                 \
-    "SP_HEADER_ONLY: there is no header-only recorder here; remove the macro and link with -lsp (pkg-config --libs libsp)"
+#error "SP_HEADER_ONLY: there is no recorder in a header; remove the macro and link with -lsp"
 #endif
 #ifdef SP_USE_LIKWID
 #error "SP_USE_LIKWID: this library reads no hardware counters; remove the macro, or run likwid-perfctr beside it"
@@ -352,8 +351,8 @@ class ProfileScope
 
 #define SP_DETAIL_JOIN_(a, b) a##b
 #define SP_DETAIL_JOIN(a, b)  SP_DETAIL_JOIN_(a, b)
-/* The site is static in a lambda, so that all of a macro is one declaration. Of a template each instance has its own. It
- * is named by the line: a counter would differ between files that share an inline function. */
+  /* The site is static in a lambda, so that all of a macro is one declaration. Of a template each instance has its own.
+ * It is named by the line: a counter would differ between files that share an inline function. */
 #define SP_DETAIL_SCOPE(profiler, written, ...)                                                                        \
     ::sp::ProfileScope SP_DETAIL_JOIN(sp_profile_scope_, __LINE__)(                                                    \
         []() noexcept -> ::sp::detail::Site & {                                                                        \
@@ -361,7 +360,7 @@ class ProfileScope
             return site;                                                                                               \
         }(),                                                                                                           \
         profiler, written, __FILE__, __LINE__, __VA_ARGS__)
-/* One step more, so that what a macro stands for is written down, not its name. */
+  /* One step more, so that what a macro stands for is written down, not its name. */
 #define SP_DETAIL_NAMED(profiler, ...) SP_DETAIL_SCOPE(profiler, #__VA_ARGS__, __VA_ARGS__)
 
 #define SP_PROFILE_SCOPE(...)        SP_DETAIL_NAMED(sp_default_profiler(), __VA_ARGS__)

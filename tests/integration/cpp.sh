@@ -1,6 +1,6 @@
 #!/bin/bash
-# cpp.sh PROGRAM: scopes and macros in a real C++ program, by both compilers, with and without exceptions and spd; counts are
-# read back. A file with SP_DISABLE_PROFILING needs nothing of the library.
+# cpp.sh PROGRAM: scopes and macros in a real C++ program, by both compilers, with and without exceptions and spd;
+# counts are read back. A file with SP_DISABLE_PROFILING needs nothing of the library.
 . "$(dirname "$0")/common.sh"
 program=$(readlink -f "$1")
 names=("in the new one" "literal" "literal by macro" "void literals(int)" "around sp_finalize" "in a static variable")
@@ -19,17 +19,19 @@ held "under spd" "$T/out.h5"
 stop_spd
 
 # The program with other compilers' objects and options, linked with a file that does not record.
+alone='int off_calls(int); int faults; int main() { return off_calls(3) != 3; }'
 build() { # OUTPUT COMPILER OPTION...
-    "$2" -I"$ROOT/libsp" -Wall -Wextra -Wpedantic -Wshadow -Werror "${@:3}" -DSP_DISABLE_PROFILING -c "$HERE/scopes_off.cpp" \
-        -o "$T/off.o" 2>"$T/cc" || fail "$2 of scopes_off.cpp: $(head -n 3 "$T/cc")"
+    local options=(-I"$ROOT/libsp" -Wall -Wextra -Wpedantic -Wshadow -Werror "${@:3}")
+    "$2" "${options[@]}" -DSP_DISABLE_PROFILING -c "$HERE/scopes_off.cpp" -o "$T/off.o" 2>"$T/cc" ||
+        fail "$2 of scopes_off.cpp: $(head -n 3 "$T/cc")"
     found=$(nm "$T/off.o" | grep sp_) && fail "SP_DISABLE_PROFILING leaves symbols: $found"
-    "$2" -o "$T/off" -x c++ - -x none "$T/off.o" <<<'int off_calls(int); int faults; int main() { return off_calls(3) != 3; }' \
-        2>"$T/cc" || fail "SP_DISABLE_PROFILING needs more than its own file: $(head -n 3 "$T/cc")"
+    "$2" -o "$T/off" -x c++ - -x none "$T/off.o" <<<"$alone" 2>"$T/cc" ||
+        fail "SP_DISABLE_PROFILING needs more than its own file: $(head -n 3 "$T/cc")"
     "$T/off" || fail "the program without a library fails"
     [[ $SP_TEST_SANITIZE == none ]] || return 0
-    "$2" -I"$ROOT/libsp" -Wall -Wextra -Wpedantic -Wshadow -Werror "${@:3}" "$HERE/scopes.cpp" "$T/off.o" -o "$T/$1" \
-        -Wl,--wrap=sp_profiler_region_at -L"$SP_TEST_BIN/libsp/record" "-Wl,-rpath,$SP_TEST_BIN/libsp/record" -lsp -pthread \
-        2>"$T/cc" || fail "$2 ${*:3}: $(head -n 3 "$T/cc")"
+    "$2" "${options[@]}" "$HERE/scopes.cpp" "$T/off.o" -o "$T/$1" -Wl,--wrap=sp_profiler_region_at \
+        -L"$SP_TEST_BIN/libsp/record" "-Wl,-rpath,$SP_TEST_BIN/libsp/record" -lsp -pthread 2>"$T/cc" ||
+        fail "$2 ${*:3}: $(head -n 3 "$T/cc")"
     (cd "$T/cwd" && SP_SESSION=$S-$1 "$T/$1") >"$T/out" 2>&1 || fail "$2 ${*:3}: $(head -n 3 "$T/out")"
     held "$2 ${*:3}" "$T/cwd/scopes_rank00000.spt"
 }

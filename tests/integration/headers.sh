@@ -1,6 +1,6 @@
 #!/bin/bash
-# The public headers compile without a warning, each alone and all together, in every standard of C and C++ that they are
-# for; what scope_profiler.hpp does not have stops the compiler with words.
+# The public headers compile without a warning, each alone and all together, in every standard of C and C++ that they
+# are for; what scope_profiler.hpp does not have stops the compiler with words.
 . "$(dirname "$0")/common.sh"
 command -v g++ >/dev/null || skip "g++ is not installed"
 WARNINGS=(-Wall -Wextra -Wpedantic -Wshadow -Wcast-qual -Wundef -Wold-style-cast -Werror)
@@ -50,6 +50,7 @@ for compiler in $compilers; do
 done
 for macro in SP_HEADER_ONLY SP_USE_LIKWID; do
     g++ -x c++ -fsyntax-only "-I$ROOT/libsp" "-D$macro" - <<<"$program" 2>"$T/cc" && fail "-D$macro compiles"
-    grep -q "error: #error.*$macro: .*remove the macro" "$T/cc" || fail "-D$macro does not say what to do: $(head -n 3 "$T/cc")"
+    grep -q "error: #error.*$macro: .*remove the macro" "$T/cc" ||
+        fail "-D$macro does not say what to do: $(head -n 3 "$T/cc")"
 done
 echo "three headers, C99, C17 and C++11 to C++20, $compilers"

@@ -15,8 +15,9 @@ readelf -d "$lib/libsp.so" | grep -q 'SONAME.*libsp\.so\.1' || fail "libsp.so ha
 foreign=$(nm -D --defined-only "$lib/libsp.so" "$lib/libspio.so" | awk '$2 ~ /[A-Z]/ && $3 !~ /^sp_[a-z]/ && $2 != "A" {print $3}')
 [[ -z $foreign ]] || fail "exported besides sp_*: $foreign"
 if command -v g++ >/dev/null; then
-    printf '#include <scope_profiler.hpp>\nint main() { sp_init("cpp", 0); { SP_PROFILE_FUNCTION(); } return sp_finalize(); }\n' >"$T/use.cpp"
-    g++ -std=c++11 -Wall -Wextra -Werror -o "$T/cpp" "$T/use.cpp" $(pkg-config --cflags --libs libsp) "-Wl,-rpath,$lib" 2>"$T/log" ||
+    printf '#include <scope_profiler.hpp>\nint main() { sp_init("cpp", 0); { SP_PROFILE_FUNCTION(); } %s }\n' \
+        'return sp_finalize();' >"$T/use.cpp"
+    g++ -Wall -Wextra -Werror -o "$T/cpp" "$T/use.cpp" $(pkg-config --cflags --libs libsp) "-Wl,-rpath,$lib" 2>"$T/log" ||
         fail "a C++ program does not build: $(head -n 3 "$T/log")"
     (cd "$T/cwd" && "$T/cpp") || fail "the C++ program fails"
     [[ $(calls "$T/cwd/cpp_rank00000.spt" "int main()") == 1 ]] || fail "the C++ program does not make its call"
@@ -24,10 +25,12 @@ else
     echo "not checked: a C++ program (there is no g++)"
 fi
 if [[ -f $(dirname "$pc")/libsp_fortran.pc ]]; then
-    gfortran -cpp -o "$T/heat" "$ROOT/fortran/heat.f90" $(pkg-config --cflags --libs libsp_fortran) "-Wl,-rpath,$lib" 2>"$T/log" ||
-        fail "a Fortran program does not build: $(head -n 3 "$T/log")"
-    (cd "$T/cwd" && SP_SESSION=$S-heat "$T/heat") >"$T/log" 2>&1 || fail "the Fortran program fails: $(tail -n 1 "$T/log")"
-    [[ $(calls "$T/cwd/heat_rank00000.spt" step update) == '200 200' ]] || fail "the Fortran program does not make its calls"
+    gfortran -cpp -o "$T/heat" "$ROOT/fortran/heat.f90" $(pkg-config --cflags --libs libsp_fortran) \
+        "-Wl,-rpath,$lib" 2>"$T/log" || fail "a Fortran program does not build: $(head -n 3 "$T/log")"
+    (cd "$T/cwd" && SP_SESSION=$S-heat "$T/heat") >"$T/log" 2>&1 ||
+        fail "the Fortran program fails: $(tail -n 1 "$T/log")"
+    [[ $(calls "$T/cwd/heat_rank00000.spt" step update) == '200 200' ]] ||
+        fail "the Fortran program does not make its calls"
 else
     echo "not checked: a Fortran program (the module was not built)"
 fi

@@ -1,5 +1,5 @@
-// Scopes and macros of scope_profiler.hpp in a real program. It is linked with --wrap=sp_profiler_region_at, so that look-ups
-// are counted on their way into the library. The script reads the counts of the last profile from its file.
+// Scopes and macros of scope_profiler.hpp in a real program. It is linked with --wrap=sp_profiler_region_at, so that
+// look-ups are counted on their way into the library. The script reads the counts of the last profile from its file.
 #include <cstring>
 #include <string>
 #include <thread>
