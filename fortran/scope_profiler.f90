@@ -209,18 +209,18 @@ contains
     call report("sp_region of "//name(:length(name)), status, stat, errmsg)
   end function sp_region
 
-  ! These two are short where all is well: what they cost over C's is a jump and some tests.
+  ! These two are short where nobody asks and all is well: what they cost over C's is a call and some tests.
   subroutine sp_begin(id, stat, errmsg)
     integer, intent(in) :: id
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
     integer(c_int) :: status
 
-    status = c_begin(int(id, c_int) - 1_c_int)
-    if (status /= SP_OK .or. present(errmsg)) then
-      call report_call("sp_begin", id, status, stat, errmsg)
-    else if (present(stat)) then
-      stat = SP_OK
+    if (present(stat) .or. present(errmsg)) then
+      call told_begin(id, stat, errmsg)
+    else
+      status = c_begin(int(id, c_int) - 1_c_int)
+      if (status /= SP_OK) call report_call("sp_begin", id, status)
     end if
   end subroutine sp_begin
 
@@ -230,11 +230,11 @@ contains
     character(len=*), intent(inout), optional :: errmsg
     integer(c_int) :: status
 
-    status = c_end(int(id, c_int) - 1_c_int)
-    if (status /= SP_OK .or. present(errmsg)) then
-      call report_call("sp_end", id, status, stat, errmsg)
-    else if (present(stat)) then
-      stat = SP_OK
+    if (present(stat) .or. present(errmsg)) then
+      call told_end(id, stat, errmsg)
+    else
+      status = c_end(int(id, c_int) - 1_c_int)
+      if (status /= SP_OK) call report_call("sp_end", id, status)
     end if
   end subroutine sp_end
 
@@ -395,6 +395,35 @@ contains
     status = int(otherwise, c_int)
     if (c_associated(profiler)) status = c_last_error(profiler)
   end function last_status
+
+  ! sp_begin and sp_end for a program that asks.
+  subroutine told_begin(id, stat, errmsg)
+    integer, intent(in) :: id
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    integer(c_int) :: status
+
+    status = c_begin(int(id, c_int) - 1_c_int)
+    if (status /= SP_OK .or. present(errmsg)) then
+      call report_call("sp_begin", id, status, stat, errmsg)
+    else if (present(stat)) then
+      stat = SP_OK
+    end if
+  end subroutine told_begin
+
+  subroutine told_end(id, stat, errmsg)
+    integer, intent(in) :: id
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    integer(c_int) :: status
+
+    status = c_end(int(id, c_int) - 1_c_int)
+    if (status /= SP_OK .or. present(errmsg)) then
+      call report_call("sp_end", id, status, stat, errmsg)
+    else if (present(stat)) then
+      stat = SP_OK
+    end if
+  end subroutine told_end
 
   ! Of a begin or end. For C a handle that is none is inactive, or not open.
   subroutine report_call(action, id, c_status, stat, errmsg)
