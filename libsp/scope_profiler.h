@@ -256,8 +256,8 @@ SP_API const char *sp_error_string(sp_status status);
  * joins that one: 0, and both record into it.
  *
  * A tool never stands in a program's way:
- *   - Whatever its prefix and rank, it joins a running default profiler, the program's or another tool's: 0. It must not
- *     finalize what it joined.
+ *   - Whatever its prefix and rank, it joins a running default profiler, the program's or another tool's: 0. It must
+ *     not finalize what it joined.
  *   - Where none is running it starts one as a tool's: 0, and sp_generation() has changed. Prefix NULL means the
  *     program's base name, made safe. Such a one is published, not discarded, when the program calls sp_init; then the
  *     program's own starts, and the tool's calls go there.
@@ -273,8 +273,9 @@ SP_API int sp_init_language(const char *prefix, int rank, int language);
 SP_API unsigned sp_generation(void);
 SP_API unsigned sp_profiler_generation(const sp_profiler *profiler);
 
-/* Pauses (1) or resumes (0) the default profiler, for all threads: begins are swallowed with their ends meanwhile, a call
- * that is open is recorded whole. Resumes only what it paused itself. The next init records. 0; non-zero: INACTIVE. */
+/* Pauses (1) or resumes (0) the default profiler, for all threads: begins are swallowed with their ends meanwhile, a
+ * call that is open is recorded whole. Resumes only what it paused itself. The next init records. 0; non-zero:
+ * INACTIVE. */
 SP_API int sp_pause(int pause);
 
 /* The handle of a region of the default profiler that was registered before; -1, and nothing is registered:
