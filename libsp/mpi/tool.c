@@ -28,11 +28,13 @@ static void *beside(const char *name, const void *caller)
     return object ? dlsym(object, name) : NULL;
 }
 
-void *sp__mpi_find(const char *name, const void *caller)
+/* The function or object of that name that `scope` has, or what `caller` was linked with: a plug-in's MPI, such as
+ * Python's, is not in the global scope. NULL: there is none. Leaves errno alone. */
+static void *find(void *scope, const char *name, const void *caller)
 {
     int saved = errno;
-    void *found = dlsym(RTLD_NEXT, name);
-    if (!found) /* a plug-in's MPI, which is not in the global scope: Python's */
+    void *found = dlsym(scope, name);
+    if (!found)
         found = beside(name, caller);
     errno = saved;
     return found;
@@ -48,7 +50,7 @@ sp__function sp__mpi_next(struct sp__mpi_symbol *symbol, const void *caller)
     sp__function next = atomic_load_explicit(&symbol->next, memory_order_relaxed);
     if (next)
         return next;
-    void *found = sp__mpi_find(symbol->name, caller);
+    void *found = find(RTLD_NEXT, symbol->name, caller);
     if (!found) {
         sp__say(SP__SAY_ENVIRONMENT,
                 "%s: cannot be called: no library of this process has it; put the program's MPI after libsp_mpi",
@@ -131,8 +133,9 @@ sp__function sp__mpi_begin_session(struct sp__mpi_symbol *symbol, struct sp__mpi
 /* MPI_Comm_rank or MPI_Comm_size of MPI_COMM_WORLD; -1 unknown. */
 static int ask_world(const char *name, const void *caller)
 {
-    void *world = sp__mpi_find("ompi_mpi_comm_world", caller);
-    void *found = sp__mpi_find(name, caller);
+    /* Open MPI's is an object, of which a program may have the copy that counts. */
+    void *world = find(RTLD_DEFAULT, "ompi_mpi_comm_world", caller);
+    void *found = find(RTLD_NEXT, name, caller);
     sp__word (*function)(sp__word comm, int *answer);
     int answer = -1;
     if (!found)
@@ -144,7 +147,7 @@ static int ask_world(const char *name, const void *caller)
 
 static bool is_initialized(const void *caller)
 {
-    void *found = sp__mpi_find("PMPI_Initialized", caller);
+    void *found = find(RTLD_NEXT, "PMPI_Initialized", caller);
     sp__word (*function)(int *flag);
     int flag = 0;
     if (!found)

@@ -45,8 +45,4 @@ sp__function sp__mpi_begin_session(struct sp__mpi_symbol *symbol, struct sp__mpi
 /* MPI_Finalize: publishes, where recording is this library's own. */
 void sp__mpi_end_final(sp_scope *open, const void *caller);
 
-/* The function or object of that name that comes after this library, or belongs to what `caller` was linked with; NULL:
- * there is none. Leaves errno alone. */
-void *sp__mpi_find(const char *name, const void *caller);
-
 #endif

@@ -107,14 +107,16 @@ SP_API int MPI_Pcontrol(int level, ...)
     return next(level);
 }
 
+/* mpi_f08 has an ierror, which is optional; mpif.h has none: what stands in its place is passed on as it is. */
 #define PCONTROL(symbol)                                                                                               \
-    SP_API void symbol(const int *level);                                                                              \
-    SP_API void symbol(const int *level)                                                                               \
+    SP_API void symbol(const int *level, sp__word error);                                                              \
+    SP_API void symbol(const int *level, sp__word error)                                                               \
     {                                                                                                                  \
         static struct sp__mpi_symbol self = {.name = #symbol};                                                         \
         control(*level);                                                                                               \
-        void (*next)(const int *) = (void (*)(const int *))sp__mpi_next(&self, __builtin_return_address(0));           \
-        next(level);                                                                                                   \
+        void (*next)(const int *, sp__word) =                                                                          \
+            (void (*)(const int *, sp__word))sp__mpi_next(&self, __builtin_return_address(0));                         \
+        next(level, error);                                                                                            \
     }
 PCONTROL(mpi_pcontrol_)
 PCONTROL(mpi_pcontrol_f08_)
