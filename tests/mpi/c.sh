@@ -3,7 +3,7 @@
 . "$(dirname "$0")/common.sh"
 compile mpicc calls -w -pthread "$SOURCES/calls.c"
 ranks "$S" "$T/calls" "$T/file"
-predicted "$S" "$SOURCES/calls.c"
+predicted "$SOURCES/calls.c" "$S"
 [[ $(cd "$T/cwd" && echo *) == 'calls_rank00000.spt calls_rank00001.spt calls_rank00002.spt calls_rank00003.spt' ]] ||
     fail "the program's folder holds: $(ls "$T/cwd")"
 [[ $(wc -l <"$T/err.$S") == 4 && $(grep -c '^scope_profiler: .*threads' "$T/err.$S") == 4 ]] ||

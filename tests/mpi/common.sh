@@ -22,9 +22,15 @@ ranks() {
         fail "${*:2} under $MPI: status $?: $(tail -n 5 "$T/out.$1" "$T/err.$1")"
 }
 
-# predicted SESSION SOURCE TAG...: the table of MPI calls is what the source predicts.
+# predicted SOURCE SESSION[:TAG]...: the table of MPI calls is what the source predicts.
 predicted() {
-    spctl merge "$1" -o "$T/$1.h5" >"$T/merge" 2>&1 || fail "spctl merge $1 exits $?: $(head -n 3 "$T/merge")"
-    "$PY" "$SOURCES/expect.py" "$T/$1.h5" "${@:2}" >"$T/found" 2>&1 || fail "$1 $2: $(head -n 8 "$T/found")"
-    echo "$MPI $1: $(cat "$T/found")"
+    local session profiles=()
+    for session in "${@:2}"; do
+        spctl merge "${session%:*}" -o "$T/${session%:*}.h5" >"$T/merge" 2>&1 ||
+            fail "spctl merge ${session%:*} exits $?: $(head -n 3 "$T/merge")"
+        profiles+=("$T/${session/:/.h5:}")
+        [[ $session == *:* ]] || profiles[-1]+=.h5
+    done
+    "$PY" "$SOURCES/expect.py" "$1" "${profiles[@]}" >"$T/found" 2>&1 || fail "$1: $(head -n 8 "$T/found")"
+    sed "s/^/$MPI /" "$T/found"
 }

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/common.sh"
 compile mpicc nested -w "$SOURCES/nested.c" "${LIBSP[@]}"
 ranks "$S" "$T/nested"
-predicted "$S" "$SOURCES/nested.c"
+predicted "$SOURCES/nested.c" "$S"
 "$PY" "$SOURCES/parents.py" "$T/$S.h5" step=-:11 inner=step:10 MPI_Allreduce=inner:10 MPI_Barrier=-:1,step:20 \
     MPI_Init=-:1 >"$T/found" || fail "$(head -n 5 "$T/found")"
 [[ -s $T/err.$S ]] && fail "it prints: $(head -n 3 "$T/err.$S")"
