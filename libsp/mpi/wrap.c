@@ -50,7 +50,7 @@
         static struct sp__mpi_symbol self = {.name = #symbol};                                                         \
         const void *caller = __builtin_return_address(0);                                                              \
         sp_scope open;                                                                                                 \
-        sp__word (*next)(P##n) = (sp__word(*)(P##n))begin(&self, &row, &open, caller);                                 \
+        sp__word (*next)(P##n) = (sp__word(*)(P##n))begin(&self, &(row), &open, caller);                               \
         sp__word result = next(A##n);                                                                                  \
         end(&open, caller);                                                                                            \
         return result;                                                                                                 \
