@@ -193,7 +193,8 @@ static void check_frame(struct spool *spool, const struct sp__frame *frame)
                  [SP__FRAME_OPEN] = {sizeof(struct sp__open_entry), "open calls"},
                  [SP__FRAME_STATS] = {sizeof(struct sp__stats_entry), "statistics"},
                  [SP__FRAME_COUNTERS] = {sizeof(struct sp__counters), "counters"},
-                 [SP__FRAME_END] = {sizeof(struct sp__end_entry), "the end"}};
+                 [SP__FRAME_END] = {sizeof(struct sp__end_entry), "the end"},
+                 [SP__FRAME_THREAD] = {sizeof(struct sp__thread_entry), "a living thread"}};
     if (frame->type == SP__FRAME_SEGMENT) {
         check_identity(spool, frame);
     } else if (frame->type == SP__FRAME_REGIONS) {
@@ -201,7 +202,7 @@ static void check_frame(struct spool *spool, const struct sp__frame *frame)
     } else if (frame->type == SP__FRAME_RECORDS) {
         check_records(spool, frame);
     } else if (frame->type < sizeof kinds / sizeof *kinds && kinds[frame->type].size) {
-        bool one = frame->type == SP__FRAME_COUNTERS || frame->type == SP__FRAME_END;
+        bool one = frame->type == SP__FRAME_COUNTERS || frame->type == SP__FRAME_END || frame->type == SP__FRAME_THREAD;
         if (frame->lane >= SP__LANES || frame->count * (uint64_t)kinds[frame->type].size != frame->length ||
             (one && frame->count != 1) || (frame->type == SP__FRAME_BASE && frame->count > SP__LANES))
             found(spool, "a block of %s holds %" PRIu32 " of lane %u in %" PRIu32 " bytes, which do not fit",

@@ -157,7 +157,8 @@ static sp_status identify(const struct sp__settings *s, struct sp__identity *id)
                                 .clock = s->clock,
                                 .mode = s->mode,
                                 .language = s->language,
-                                .part = s->part};
+                                .part = s->part,
+                                .pid_space = sp__pid_space()};
     memcpy(id->session, s->session, sizeof id->session);
     memcpy(id->prefix, s->prefix, sizeof id->prefix);
     if (gethostname(id->hostname, sizeof id->hostname - 1) != 0 || !id->hostname[0])

@@ -123,6 +123,7 @@ static void adopt(struct sp_profiler *p, struct sp__writer *w, struct sp__lane *
     w->anchor_due = 0;
     w->markers_due = 1;
     atomic_store_explicit(&lane->depth, 0, memory_order_release);
+    atomic_store_explicit(&lane->owner, (uint64_t)w->native_id << 32 | w->thread_number, memory_order_relaxed);
     w->lane = lane;
     sp__set_limit(w);
     sp__put_begin_markers(p, w);
@@ -262,6 +263,7 @@ static void give_back(struct sp_profiler *p, struct sp__writer *w)
     }
     w->reserved = w->depth_limit = 0;
     w->lane = NULL;
+    atomic_store_explicit(&lane->owner, 0, memory_order_relaxed);
     SP__INSTANT(lane_ending);
     /* Pairs with the acquire of the next claim. */
     atomic_store_explicit(&lane->claimed, 0, memory_order_release);

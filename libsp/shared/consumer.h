@@ -79,6 +79,10 @@ int sp__consumer_append(struct sp__consumer *consumer, uint16_t type, uint32_t l
                         const void *payload, size_t length);
 int sp__consumer_send_anchor(struct sp__consumer *consumer);
 
+/* consumer_thread.c's, for mark: name and CPU time of the thread that lives in the lane, as /proc knows them. 0 also
+ * where it does not: another pid namespace, no /proc, a thread that has ended. -errno of the spool. */
+int sp__consumer_send_thread(struct sp__consumer *consumer, uint32_t lane, uint64_t now);
+
 /* Lanes to look at, and whether this one is ready; -EBADMSG where it points outside of the segment. */
 uint32_t sp__consumer_lanes(const struct sp__consumer *consumer);
 int sp__consumer_place(struct sp__consumer *consumer, uint32_t lane);

@@ -270,15 +270,17 @@ static int send_end(struct sp__consumer *c, enum sp__end end, uint64_t now)
     return rc;
 }
 
-static int mark_lane(struct sp__consumer *c, uint32_t lane, bool dead, uint64_t now)
+static int mark_lane(struct sp__consumer *c, uint32_t lane, enum sp__end end, uint64_t now)
 {
     int rc = sp__consumer_place(c, lane);
     if (rc == 0)
-        rc = send_open(c, lane, dead, now);
+        rc = send_open(c, lane, end != 0, now);
     else if (rc == -EAGAIN)
         rc = 0; /* claimed, but its memory is not there yet: its counters count all the same */
     if (rc == 0)
         rc = send_counters(c, lane);
+    if (rc == 0 && end != SP__END_DIED) /* its pid may be another process's by now */
+        rc = sp__consumer_send_thread(c, lane, now);
     if (rc == 0 && c->placed[lane] && c->segment.identity.mode == SP__MODE_STATS)
         rc = send_stats(c, lane, now);
     return rc;
@@ -297,7 +299,7 @@ int sp__consumer_mark(struct sp__consumer *c, enum sp__end end)
     uint64_t now = sp__clock_now(c->segment.identity.clock);
     uint32_t lanes = sp__consumer_lanes(c);
     for (uint32_t lane = 0; rc == 0 && (lane < lanes || lane == 0); lane++)
-        rc = lane < lanes ? mark_lane(c, lane, end != 0, now) : send_counters(c, 0);
+        rc = lane < lanes ? mark_lane(c, lane, end, now) : send_counters(c, 0);
     if (rc == 0 && end != 0 && !c->ended)
         rc = send_end(c, end, now);
     SP__INSTANT(mark_after);

@@ -77,12 +77,12 @@ struct sp__identity {
     uint64_t name_hash; /* of session and prefix: the 16 hex digits of names */
     int32_t rank;
     uint32_t uid;
-    uint32_t pid;      /* a label: liveness is byte 0 */
-    uint32_t clock;    /* enum sp__clock: what lanes hold */
-    uint32_t mode;     /* enum sp__mode */
-    uint32_t language; /* enum sp__language */
-    uint32_t part;     /* 0, or the number of an SP_FORK=follow child within its rank */
-    uint32_t reserved;
+    uint32_t pid;       /* a label: liveness is byte 0 */
+    uint32_t clock;     /* enum sp__clock: what lanes hold */
+    uint32_t mode;      /* enum sp__mode */
+    uint32_t language;  /* enum sp__language */
+    uint32_t part;      /* 0, or the number of an SP_FORK=follow child within its rank */
+    uint32_t pid_space; /* inode of the pid namespace that pid counts in; 0 unknown */
     struct sp__anchor birth;
     int64_t birth_realtime_ns; /* CLOCK_REALTIME at birth.mono_ns */
 };
@@ -197,6 +197,7 @@ struct sp__lane {
     _Atomic uint64_t mended;    /* ends set to their start because the clock stepped back */
     _Atomic uint64_t unmatched; /* ends without a begin */
     _Atomic uint64_t too_deep;  /* begins beyond SP__STACK_MOST */
+    _Atomic uint64_t owner;     /* native thread id << 32 | thread number; 0 none. A label: stored and loaded relaxed */
 
     /* Consumer's line. */
     _Alignas(SP__LINE) _Atomic uint64_t tail; /* records that are in the spool: stored release by the consumer after the

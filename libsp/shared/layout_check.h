@@ -22,7 +22,7 @@ SP__AT(sp__identity, clock, 4500);
 SP__AT(sp__identity, mode, 4504);
 SP__AT(sp__identity, language, 4508);
 SP__AT(sp__identity, part, 4512);
-SP__AT(sp__identity, reserved, 4516);
+SP__AT(sp__identity, pid_space, 4516);
 SP__AT(sp__identity, birth, 4520);
 SP__AT(sp__identity, birth_realtime_ns, 4536);
 
@@ -103,6 +103,7 @@ SP__AT(sp__lane, waited_ns, 24);
 SP__AT(sp__lane, mended, 32);
 SP__AT(sp__lane, unmatched, 40);
 SP__AT(sp__lane, too_deep, 48);
+SP__AT(sp__lane, owner, 56);
 SP__AT(sp__lane, tail, 64);
 SP__AT(sp__lane, ring_offset, 128);
 SP__AT(sp__lane, ring_records, 136);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -254,4 +255,10 @@ int sp__profile_name(const char *prefix, int rank, unsigned life, bool hdf5, cha
         return -ENAMETOOLONG;
     (void)snprintf(ret, size, "%s_rank%05d%s%s", prefix, rank, number, suffix);
     return 0;
+}
+
+uint32_t sp__pid_space(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint32_t)st.st_ino : 0;
 }

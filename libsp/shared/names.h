@@ -46,4 +46,7 @@ void sp__name_made_safe(const char *name, size_t most, char *ret);
 
 const char *sp__base_name(const char *path);
 
+/* The inode of the pid namespace that this process counts in; 0 unknown. */
+uint32_t sp__pid_space(void);
+
 #endif

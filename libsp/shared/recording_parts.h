@@ -46,6 +46,9 @@ struct sp__part_lane {
     uint64_t open_seen, stats_seen; /* ticks of the frames that count */
     struct sp__open_entry *open;    /* region UINT32_MAX: has ended meanwhile */
     struct sp__stats_entry *stats;
+    struct sp__thread_entry living; /* what was last seen of a thread that lived */
+    uint64_t living_seen;
+    bool lived;
     uint32_t open_count, stats_count;
     bool opened, measured;
     struct sp__counters counters;
@@ -79,8 +82,9 @@ struct sp__making {
     bool live_is_gone;  /* the living segment was not there any more, or was another's */
     bool live_has_more; /* it was drained into a spool that was not named, or is published */
     struct sp__part_lane lanes[SP__LANES];
-    struct sp__region_text *regions; /* SP__REGIONS of them */
-    uint64_t *calls;                 /* per region */
+    struct sp__region_text *regions; /* SP__REGIONS of them; in pages of their own, of which few are touched, as are */
+    uint64_t *calls;                 /* these, per region, */
+    uint32_t *row_of;                /* and these: which row is whose */
     uint32_t region_count;           /* one past the highest that a table or a record names */
     uint64_t epoch;
     uint64_t bases[SP__LANES];

@@ -127,6 +127,15 @@ static int keep_stats(struct sp__part_lane *lane, const struct sp__frame *frame,
     return rc;
 }
 
+static void keep_living(struct sp__part_lane *lane, const struct sp__frame *frame, const unsigned char *payload)
+{
+    if (lane->lived && (frame->first - lane->living_seen) >> 63)
+        return;
+    memcpy(&lane->living, payload, sizeof lane->living);
+    lane->living_seen = frame->first;
+    lane->lived = true;
+}
+
 /* Counters only grow, so the latest is the largest, whichever spool it stands in. */
 static void add_counters(struct sp__counters *to, const unsigned char *payload)
 {
@@ -167,6 +176,8 @@ static size_t entry_size(uint16_t type)
         return sizeof(struct sp__counters);
     case SP__FRAME_END:
         return sizeof(struct sp__end_entry);
+    case SP__FRAME_THREAD:
+        return sizeof(struct sp__thread_entry);
     default:
         return 0;
     }
@@ -198,6 +209,10 @@ int sp__tables_frame(struct sp__making *m, const struct sp__frame *frame, const 
     case SP__FRAME_END:
         if (frame->count == 1)
             add_end(m, payload);
+        return frame->count == 1 ? 0 : -EBADMSG;
+    case SP__FRAME_THREAD:
+        if (frame->count == 1)
+            keep_living(lane, frame, payload);
         return frame->count == 1 ? 0 : -EBADMSG;
     default:
         return 0; /* SEGMENT, and what a later version may add */

@@ -15,10 +15,9 @@ static int by_place(const void *left, const void *right)
     return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
 }
 
-static void set_name(struct sp__thread *thread, const struct sp__marker *marker)
+static void set_name(struct sp__thread *thread, const char name[16])
 {
-    memcpy(thread->name, &marker->start, 8);
-    memcpy(thread->name + 8, &marker->end, 8);
+    memcpy(thread->name, name, 16);
     thread->name[16] = '\0';
     size_t length = strlen(thread->name);
     for (size_t at = 0; at < length;) { /* the kernel cuts names within a character */
@@ -32,6 +31,7 @@ static void set_name(struct sp__thread *thread, const struct sp__marker *marker)
 
 static void apply(struct sp__making *m, struct sp__thread *thread, const struct sp__marker *marker)
 {
+    char name[16];
     switch (marker->kind) {
     case SP__THREAD_BEGIN:
         thread->start_ns = sp__making_ns(m, marker->start);
@@ -43,7 +43,9 @@ static void apply(struct sp__making *m, struct sp__thread *thread, const struct 
         thread->signal = marker->end == 2;
         break;
     case SP__THREAD_NAME:
-        set_name(thread, marker);
+        memcpy(name, &marker->start, 8);
+        memcpy(name + 8, &marker->end, 8);
+        set_name(thread, name);
         break;
     default: /* SP__THREAD_END */
         thread->end_ns = sp__making_ns(m, marker->start);
@@ -59,6 +61,17 @@ static uint32_t add_thread(struct sp__making *m, int64_t number)
     r->threads[r->thread_count] =
         (struct sp__thread){.index = number, .native_id = -1, .start_ns = -1, .end_ns = -1, .cpu_ns = -1};
     return (uint32_t)r->thread_count++;
+}
+
+/* The last owner, where no marker says how it ended: it lives, or was killed. */
+static void add_living(struct sp__making *m, const struct sp__part_lane *lane)
+{
+    struct sp__thread *thread =
+        lane->owner_count ? &m->recording->threads[lane->owners[lane->owner_count - 1].thread] : NULL;
+    if (!thread || !lane->lived || thread->index != lane->living.number || thread->cpu_ns >= 0)
+        return;
+    thread->cpu_ns = lane->living.cpu_ns < INT64_MAX ? (int64_t)lane->living.cpu_ns : -1;
+    set_name(thread, lane->living.name);
 }
 
 /* The markers of one lane, in order. One of another number than the lane's owner begins a further thread, whether it is
@@ -83,6 +96,7 @@ static int own_lane(struct sp__making *m, uint32_t number, const struct sp__mark
         }
         apply(m, &m->recording->threads[last->thread], marker);
     }
+    add_living(m, lane);
     return 0;
 }
 

@@ -15,7 +15,7 @@
 struct sp__frame {
     uint32_t magic; /* "SPFR" */
     uint16_t type;  /* enum sp__frame_type */
-    uint16_t lane;  /* RECORDS, OPEN, STATS, COUNTERS; else 0 */
+    uint16_t lane;  /* RECORDS, OPEN, STATS, COUNTERS, THREAD; else 0 */
     uint64_t first; /* RECORDS: sequence number of the first record; REGIONS: number of the first region; see below */
     uint32_t count; /* how many records, regions, ... the payload holds */
     uint32_t length;
@@ -36,7 +36,16 @@ enum sp__frame_type {
                            (ticks); the latest frame of a lane counts; none open: count 0 */
     SP__FRAME_STATS = 7,    /* struct sp__stats_entry [count] at `first` (ticks): the latest frame of a lane counts */
     SP__FRAME_COUNTERS = 8, /* struct sp__counters of the lane; the latest counts */
-    SP__FRAME_END = 9       /* u32 enum sp__end, u32 reserved, u64 ticks: no more records will come */
+    SP__FRAME_END = 9,      /* u32 enum sp__end, u32 reserved, u64 ticks: no more records will come */
+    SP__FRAME_THREAD = 10 /* struct sp__thread_entry: the thread that lives in the lane, as seen at `first` (ticks); the
+                              latest frame of a lane counts, what its THREAD_END marker says counts more */
+};
+
+struct sp__thread_entry {
+    uint32_t number; /* as in its markers */
+    uint32_t reserved;
+    uint64_t cpu_ns;
+    char name[16]; /* NUL-padded */
 };
 
 struct sp__open_entry {
@@ -156,6 +165,9 @@ struct sp__spool_reader {
     uint64_t torn;       /* bytes of a frame at the end that is not all there (or is just being written) */
     unsigned char *payload;
     size_t room;
+    unsigned char *window; /* bytes [window_at, window_at + window_length): most frames are short */
+    uint64_t window_at;
+    size_t window_length;
     /* Told of each such place, may be NULL; `head` is the frame's where it is sound, else NULL. */
     void (*damaged)(void *context, enum sp__damage what, uint64_t at, uint64_t length, const struct sp__frame *head);
     void *context;
