@@ -28,12 +28,13 @@ static void fail(struct publication *publication, int error, const char *object,
              why && *why ? why : strerror(publication->error));
 }
 
-static int open_recording(struct publication *publication, size_t first, size_t count, struct sp__recording **ret)
+static int open_recording(struct publication *publication, size_t first, size_t count, bool tables,
+                          struct sp__recording **ret)
 {
     const char *spools[2] = {publication->sources[first].path, count > 1 ? publication->sources[first + 1].path : NULL};
     uint64_t ends[2] = {publication->rank ? publication->end : UINT64_MAX, UINT64_MAX};
     struct sp__recording_source source = {
-        .spools = spools, .ends = ends, .spool_count = count, .scratch_dir = publication->folder};
+        .spools = spools, .ends = ends, .spool_count = count, .scratch_dir = publication->folder, .tables = tables};
     char why[256] = "";
     int status = sp__recording_create(ret, &source, why);
     if (status)
@@ -93,12 +94,26 @@ static void take_figures(struct publication *publication, const struct sp__recor
         publication->facts = json_array();
 }
 
+/* libspio reads the calls of a profile itself, so that only a trace needs them here. */
+static int open_decided(struct publication *publication, struct sp__recording **ret, bool *ret_hdf5)
+{
+    bool tables = publication->format == OPTIONS_HDF5 || publication->several;
+    int status = open_recording(publication, 0, publication->source_count, tables, ret);
+    if (status)
+        return status;
+    *ret_hdf5 = is_hdf5(publication, *ret);
+    if (*ret_hdf5 || !tables)
+        return 0;
+    sp__recording_destroy(*ret);
+    return open_recording(publication, 0, publication->source_count, false, ret);
+}
+
 static void prepare_rank(struct publication *publication)
 {
     struct sp__recording *recording;
-    if (open_recording(publication, 0, publication->source_count, &recording))
+    bool final = publication->kind == PUBLISH_FINAL, hdf5;
+    if (open_decided(publication, &recording, &hdf5))
         return;
-    bool final = publication->kind == PUBLISH_FINAL, hdf5 = is_hdf5(publication, recording);
     const char *target = hdf5 ? publication->hdf5 : publication->trace, *format = hdf5 ? "h5" : "spt";
     take_figures(publication, recording);
     int status = sp__make_dirs(publication->folder);
@@ -160,7 +175,7 @@ static void prepare_session(struct publication *publication)
     for (size_t n = 0; n < publication->source_count && !publication->error; ++n) {
         struct sp__recording *recording;
         char stem[96], note[SP__PATH_SIZE];
-        if (open_recording(publication, n, 1, &recording)) {
+        if (open_recording(publication, n, 1, true, &recording)) {
             if (publication->error == ENOENT || publication->error == ENODATA) { /* discarded, or just begun */
                 publication->error = 0;
                 publication->sources[n].left_out = publication->sources[n].at_work = true;

@@ -173,6 +173,8 @@ static int fill_rank(struct publication *publication, struct rank *rank)
     publication->end = rank->consumer->spool.size;
     publication->asked = atomic_load_explicit(&header->format, memory_order_relaxed);
     publication->request = rank->flush_taken;
+    publication->several =
+        atomic_load_explicit(&header->lanes_used, memory_order_relaxed) > 1; /* a guess may be wrong */
     snprintf(publication->note, sizeof publication->note, "%s", rank->note);
     int status = sp__profile_name(rank->base, number, rank->life, false, publication->trace, sizeof publication->trace);
     if (!status)

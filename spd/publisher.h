@@ -54,6 +54,7 @@ struct publication {
     char hostname[SP__HOST_SIZE];
     enum options_format format;
     uint32_t asked;            /* enum sp__format of the program */
+    bool several;              /* several lanes were used: most likely by several threads */
     int sync;                  /* descriptor to bring to the disk first, or -1 */
     _Atomic uint32_t *spooled; /* header word to set then, or NULL */
     uint32_t request;          /* flush_request that this answers */

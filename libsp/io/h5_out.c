@@ -7,7 +7,8 @@
 #include "../shared/spool.h"
 #include "h5_out.h"
 
-#define LABEL_ROOM 256
+#define LABEL_ROOM      256
+#define CONVERSION_ROOM 32768
 
 /* An HDF5 call gave nothing, which is not the file's fault: failures of that are in out->failed. */
 static int failure(const struct sp__h5_out *out, const char *place)
@@ -122,9 +123,13 @@ static herr_t put_column(hid_t at, const char *name, hid_t type, size_t count, c
     hsize_t length = count;
     hid_t space = H5Screate_simple(1, &length, NULL);
     hid_t set = space < 0 ? -1 : H5Dcreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    herr_t result = set < 0 ? -1 : 0;
+    hid_t plan = H5Pcreate(H5P_DATASET_XFER);
+    /* HDF5 clears two buffers of 1 MiB for each write of strings unless told that few are coming. */
+    herr_t result = set < 0 || plan < 0 || H5Pset_buffer(plan, CONVERSION_ROOM, NULL, NULL) < 0 ? -1 : 0;
     if (result >= 0 && count)
-        result = H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+        result = H5Dwrite(set, type, H5S_ALL, H5S_ALL, plan, values);
+    if (plan >= 0)
+        H5Pclose(plan);
     if (set >= 0 && H5Dclose(set) < 0)
         result = -1;
     H5Sclose(space);

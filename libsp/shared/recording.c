@@ -9,7 +9,10 @@
 
 #include "consumer.h"
 #include "names.h"
+#include "pages.h"
 #include "recording_parts.h"
+
+#define PER_REGION (sizeof(struct sp__region_text) + sizeof(uint64_t) + sizeof(uint32_t))
 
 __attribute__((format(printf, 2, 3))) static void word(char why[256], const char *format, ...)
 {
@@ -319,8 +322,8 @@ static int name_lost(struct sp__region_text *region, uint32_t number)
     return region->name ? 0 : -ENOMEM;
 }
 
-/* Rows in the order of registration; they take the texts over. row_of[region] says which row is whose. */
-static int make_rows(struct sp__making *m, uint32_t *row_of)
+/* Rows in the order of registration; they take the texts over. */
+static int make_rows(struct sp__making *m)
 {
     struct sp__recording *r = m->recording;
     r->rows = calloc(m->region_count + 1U, sizeof *r->rows);
@@ -334,7 +337,7 @@ static int make_rows(struct sp__making *m, uint32_t *row_of)
             return -ENOMEM;
         if (!region->file && !(region->file = strdup("")))
             return -ENOMEM;
-        row_of[number] = (uint32_t)r->row_count;
+        m->row_of[number] = (uint32_t)r->row_count;
         r->rows[r->row_count++] = (struct sp__row){.region = number,
                                                    .name = region->name,
                                                    .name_length = region->name_length,
@@ -347,16 +350,15 @@ static int make_rows(struct sp__making *m, uint32_t *row_of)
     return 0;
 }
 
-static int store_calls(struct sp__making *m, const struct sp__recording_source *source, const uint32_t *row_of,
-                       char why[256])
+static int store_calls(struct sp__making *m, const struct sp__recording_source *source, char why[256])
 {
     struct sp__recording *r = m->recording;
     struct sp__rows *rows = NULL;
     uint64_t ignored = 0;
-    if (!r->calls || r->identity.mode == SP__MODE_STATS)
+    if (!r->calls || r->identity.mode == SP__MODE_STATS || source->tables)
         return 0;
     r->private_file->fd = sp__unnamed_file(source->scratch_dir);
-    int rc = r->private_file->fd < 0 ? r->private_file->fd : sp__rows_create(&rows, m, row_of);
+    int rc = r->private_file->fd < 0 ? r->private_file->fd : sp__rows_create(&rows, m, m->row_of);
     if (rc == 0)
         rc = pass_records(m, store_records, rows, &ignored);
     if (rc == 0)
@@ -387,19 +389,17 @@ static int make(struct sp__making *m, const struct sp__recording_source *source,
         r->bad_bytes += m->readers[i].bad_bytes + (m->observed ? 0 : m->readers[i].torn);
     }
     look_at_ranges(m);
-    uint32_t *row_of = calloc(SP__REGIONS, sizeof *row_of);
-    rc = row_of ? make_map(m) : -ENOMEM;
+    rc = make_map(m);
     if (rc == 0)
         rc = sp__threads_finish(m);
     if (rc == 0)
         rc = sp__tables_finish(m);
     if (rc == 0)
-        rc = make_rows(m, row_of);
+        rc = make_rows(m);
     if (rc)
         word(why, "cannot make sense of the spools: %s", strerror(-rc));
     else
-        rc = store_calls(m, source, row_of, why);
-    free(row_of);
+        rc = store_calls(m, source, why);
     return rc;
 }
 
@@ -419,8 +419,7 @@ static void making_destroy(struct sp__making *m)
     }
     sp__clock_map_destroy(m->map);
     free(m->readers);
-    free(m->regions);
-    free(m->calls);
+    sp__pages_give(m->regions, SP__REGIONS * PER_REGION);
     free(m->anchors);
     free(m->markers);
     free(m->records);
@@ -451,10 +450,12 @@ int sp__recording_create(struct sp__recording **ret, const struct sp__recording_
         return -ENOMEM;
     }
     m->recording = r;
-    m->regions = calloc(SP__REGIONS, sizeof *m->regions);
-    m->calls = calloc(SP__REGIONS, sizeof *m->calls);
+    if ((m->regions = sp__pages_take(SP__REGIONS * PER_REGION)) != NULL) {
+        m->calls = (uint64_t *)(void *)(m->regions + SP__REGIONS);
+        m->row_of = (uint32_t *)(void *)(m->calls + SP__REGIONS);
+    }
     m->records = malloc(SP__FRAME_RECORDS_MOST * sizeof *m->records);
-    int rc = m->regions && m->calls && m->records ? make(m, source, ret_why) : -ENOMEM;
+    int rc = m->regions && m->records ? make(m, source, ret_why) : -ENOMEM;
     making_destroy(m);
     if (rc)
         sp__recording_destroy(r);
@@ -489,7 +490,7 @@ int sp__recording_read(const struct sp__recording *r, size_t row, uint64_t first
         return -EINVAL;
     if (!count)
         return 0;
-    if (!r->private_file->extents) /* stats mode */
+    if (!r->private_file->extents) /* stats mode, or tables only */
         return -EINVAL;
     const struct sp__extent *e = &r->private_file->extents[row];
     int fd = r->private_file->fd, rc = 0;

@@ -19,6 +19,7 @@ struct sp__recording_source {
     const char *live;        /* name below SP__SHM_DIR of a segment to copy undrained records from first, or NULL */
     const char *incarnation; /* 32 hex digits: whose segment `live` was when somebody looked; NULL: anybody's */
     const char *scratch_dir; /* where the scratch file lies: the output's folder */
+    bool tables;             /* no call is going to be read: they are counted, not put in order */
 };
 
 struct sp__row {

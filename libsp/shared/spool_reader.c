@@ -1,6 +1,7 @@
 /* spool_reader.c: frames of a spool in file order, also of a damaged one and of one that grows meanwhile. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +9,7 @@
 #include "pages.h"
 #include "spool.h"
 
-enum { SEARCH_ROOM = 1 << 16 };
+enum { SEARCH_ROOM = 1 << 16, WINDOW = 1 << 16 };
 
 static const char magic[4] = {'S', 'P', 'F', 'R'};
 
@@ -69,6 +70,45 @@ static int search(struct sp__spool_reader *reader, struct sp__frame *head)
     return rc == -EBADMSG ? 0 : rc;
 }
 
+static int fill_window(struct sp__spool_reader *reader, uint64_t at)
+{
+    size_t wanted = reader->end - at < WINDOW ? (size_t)(reader->end - at) : WINDOW;
+    if (!reader->window && !(reader->window = malloc(WINDOW)))
+        return -ENOMEM;
+    reader->window_at = at;
+    reader->window_length = 0;
+    while (reader->window_length < wanted) {
+        ssize_t got = pread(reader->fd, reader->window + reader->window_length, wanted - reader->window_length,
+                            (off_t)(at + reader->window_length));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        if (got == 0)
+            break;
+        reader->window_length += (size_t)got;
+    }
+    return 0;
+}
+
+/* As sp__read_at, with one system call for many frames. What was read once is not read again while it lies in the
+ * window, so that all passes over a short spool see the same bytes. */
+static int read_near(struct sp__spool_reader *reader, void *buffer, size_t length, uint64_t at)
+{
+    if (length > WINDOW / 2)
+        return sp__read_at(reader->fd, buffer, length, at);
+    for (bool filled = false;; filled = true) {
+        uint64_t from = at - reader->window_at;
+        if (at >= reader->window_at && from <= reader->window_length && length <= reader->window_length - from) {
+            memcpy(buffer, reader->window + from, length);
+            return 0;
+        }
+        int rc = filled ? -EBADMSG : fill_window(reader, at);
+        if (rc)
+            return rc;
+    }
+}
+
 /* 1: a sound head at reader->at; 0: no more; -errno. */
 static int next_head(struct sp__spool_reader *reader, struct sp__frame *head)
 {
@@ -79,7 +119,7 @@ static int next_head(struct sp__spool_reader *reader, struct sp__frame *head)
         reader->at = reader->end;
         return 0;
     }
-    int rc = sp__read_at(reader->fd, head, sizeof *head, reader->at);
+    int rc = read_near(reader, head, sizeof *head, reader->at);
     if (rc == -EBADMSG) { /* cut off since it was opened: a torn end that its consumer removed */
         reader->end = reader->at;
         return 0;
@@ -119,7 +159,7 @@ int sp__spool_reader_next(struct sp__spool_reader *reader, struct sp__frame *ret
         if (wanted) {
             if ((rc = want_room(reader, head.length ? head.length : 1)) != 0)
                 return rc;
-            rc = sp__read_at(reader->fd, reader->payload, head.length, payload_at);
+            rc = read_near(reader, reader->payload, head.length, payload_at);
             if (rc && rc != -EBADMSG)
                 return rc;
             if (rc || sp__frame_payload_hash(reader->payload, head.length) != head.payload_hash) {
@@ -150,8 +190,10 @@ void sp__spool_reader_close(struct sp__spool_reader *reader)
     if (reader->fd >= 0)
         close(reader->fd);
     sp__pages_give(reader->payload, reader->room);
+    free(reader->window);
     reader->fd = -1;
-    reader->payload = NULL;
+    reader->payload = reader->window = NULL;
+    reader->window_length = 0;
     reader->room = 0;
 }
 
