@@ -1,11 +1,11 @@
 /* heat: the heat equation on a two-dimensional plate, on any number of MPI ranks, instrumented with scope-profiler.
  *
- *   heat [--seconds S] [--size N] [--tally PREFIX]
+ *   heat [--seconds S | --steps N] [--size N] [--tally PREFIX]
  *
  * The plate of N x N cells is split into blocks. A step exchanges the four edges of each block with its neighbours and
  * then computes every cell anew from its own and its four neighbours' old values. Now and then all ranks sum up how
  * much still changes, and rank 0 says so. The plate is hot at one edge and cold at the others. It runs for about S
- * seconds.
+ * seconds, or for N steps.
  *
  * With --tally each rank counts its finished steps in PREFIX.RANK as well, in a mapped file that outlives a SIGKILL, so
  * that a profile can be compared with what really happened. */
@@ -171,12 +171,12 @@ static volatile uint64_t *tally_open(const char *prefix, int rank)
     return map;
 }
 
-static void run(struct plate *plate, double seconds, volatile uint64_t *tally)
+static void run(struct plate *plate, double seconds, long steps, volatile uint64_t *tally)
 {
     double from = MPI_Wtime(), change = 0;
     int on = 1;
 
-    for (long step = 1; on; step++) {
+    for (long step = 1; steps ? step <= steps : on; step++) {
         sp_begin(regions.step);
         exchange(plate);
         solve(plate);
@@ -211,6 +211,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     double seconds = strtod(option(argc, argv, "--seconds", "20"), NULL);
     long size = strtol(option(argc, argv, "--size", "800"), NULL, 10);
+    long steps = strtol(option(argc, argv, "--steps", "0"), NULL, 10);
     if (size < 1 || size > 30000 || seconds < 0) {
         fprintf(stderr, "heat: the size is 1 to 30000 cells, the time at least 0 seconds\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
@@ -235,7 +236,7 @@ int main(int argc, char **argv)
     plate_init(&plate, (int)size);
     volatile uint64_t *tally = tally_open(option(argc, argv, "--tally", NULL), plate.rank);
     sp_end(regions.init);
-    run(&plate, seconds, tally);
+    run(&plate, seconds, steps, tally);
     sp_end(whole);
     if (sp_finalize())
         fprintf(stderr, "heat: rank %d: the profile could not be published\n", plate.rank);
