@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""overhead.py BUILD [RUNS]: what recording costs whole programs: the heat solver (tests/heat, one rank, 400 x 400 cells)
-and the service (tests/service) with four clients that ask as fast as they are answered.
+"""overhead.py BUILD [RUNS]: what recording costs whole programs: the heat solver (tests/heat, one rank, 400 x 400
+cells) and the service (tests/service) with four clients that ask as fast as they are answered.
 
 Four ways take turns, RUNS times (10): the same source without any call; all calls made under SP_DISABLE=1; recorded
 without spd; recorded under spd. Prints the CPU time (user and system) and the wall time of the whole process, from exec
-to exit, and the ratio to the way without calls of the same turn: median, and in brackets the least and the most. The CPU
-time is the figure to look at where other work shares the machine. Never fails by time.
+to exit, and the ratio to the way without calls of the same turn: median, and in brackets the least and the most. The
+CPU time is the figure to look at where other work shares the machine. Never fails by time.
 """
 import os
 import shutil
@@ -96,7 +96,8 @@ def compile_heat(place):
     command = ["mpicc", "-std=c17", "-D_GNU_SOURCE", "-O2", "-o"]
     subprocess.run([*command, place.path("heat"), "-I", os.path.join(ROOT, "libsp"), source, "-L", libsp,
                     f"-Wl,-rpath,{libsp}", "-lsp", "-lm"], check=True)
-    subprocess.run([*command, place.path("heat-bare"), "-I", os.path.join(ROOT, "tests/bench/bare"), source, "-lm"], check=True)
+    subprocess.run([*command, place.path("heat-bare"), "-I", os.path.join(ROOT, "tests/bench/bare"), source, "-lm"],
+                   check=True)
     return True
 
 

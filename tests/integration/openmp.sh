@@ -3,8 +3,9 @@
 . "$(dirname "$0")/common.sh"
 echo 'int main(void) { return 0; }' >"$T/try.c"
 ${CC:-cc} -fopenmp -o "$T/try" "$T/try.c" 2>/dev/null || skip "${CC:-cc} has no OpenMP"
-${CC:-cc} -std=c17 -D_GNU_SOURCE -O2 -Wall -Wextra -fopenmp -I"$ROOT/libsp" -o "$T/openmp" "$ROOT/tests/integration/openmp.c" \
-    -L"$SP_TEST_BIN/libsp/record" "-Wl,-rpath,$SP_TEST_BIN/libsp/record" -lsp 2>"$T/log" || fail "$(head -n 3 "$T/log")"
+${CC:-cc} -std=c17 -D_GNU_SOURCE -O2 -Wall -Wextra -fopenmp -I"$ROOT/libsp" -o "$T/openmp" \
+    "$ROOT/tests/integration/openmp.c" -L"$SP_TEST_BIN/libsp/record" "-Wl,-rpath,$SP_TEST_BIN/libsp/record" -lsp \
+    2>"$T/log" || fail "$(head -n 3 "$T/log")"
 ldd "$T/openmp" | grep -q libgomp || skip "${CC:-cc} has an OpenMP that is not gcc's"
 start_spd
 (cd "$T/cwd" && OMP_WAIT_POLICY=passive "$T/openmp" omp 4) >"$T/out" 2>&1 || fail "status $?: $(tail -n 2 "$T/out")"

@@ -2,7 +2,7 @@
  * the same three regions in all of them at once.
  *
  *   c11       four of <threads.h>, each ROUNDS calls
- *   ends      pthreads that end by return, pthread_exit and cancellation, and that name themselves after their first call
+ *   ends      pthreads that end by return, pthread_exit and cancellation, and name themselves after their first call
  *   lives     two that are alive at the finalize, idle and named late
  *   flushed   the same two, flushed while they live; then they end
  *   _exit     the same two under _exit, after a flush

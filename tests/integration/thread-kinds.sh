@@ -1,6 +1,6 @@
 #!/bin/bash
-# Threads of C11, and threads that end in all ways or not at all: exact counts, parents of their own, and in thread_table
-# the name, the times and the CPU time that each thread read from its own clocks.
+# Threads of C11, and threads that end in all ways or not at all: exact counts, parents of their own, and in
+# thread_table the name, the times and the CPU time that each thread read from its own clocks.
 . "$(dirname "$0")/common.sh"
 ask() { echo "$@" >>"$T/questions"; }
 run() { # KIND [PREFIX]: in a session of its own
@@ -9,7 +9,8 @@ run() { # KIND [PREFIX]: in a session of its own
 }
 expect() { # KIND THREADS ended|alive|-
     local n=$(($2 * 2000))
-    [[ -e $T/$1.h5 ]] || spctl merge "$S-$1" -o "$T/$1.h5" >"$T/merge" 2>&1 || fail "spctl merge $S-$1: $(tail -n 1 "$T/merge")"
+    [[ -e $T/$1.h5 ]] || spctl merge "$S-$1" -o "$T/$1.h5" >"$T/merge" 2>&1 ||
+        fail "spctl merge $S-$1: $(tail -n 1 "$T/merge")"
     ask around "$T/$1.h5" "outer=$n@-" "inner=$n@outer" "leaf=$n@inner"
     [[ $3 == - ]] || ask "$3" "$T/$1.h5" "$T/truth.${1%-now}"
 }

@@ -15,6 +15,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 import check_profile  # noqa: E402
 
+COLUMNS = ("start_times", "end_times", "thread_ids", "call_ids", "parent_ids")
 CPU_SHARE, CPU_NS = 0.05, 6_000_000  # of CPU time; the kernel may count a tick of 4 ms late
 
 
@@ -23,7 +24,7 @@ def rows(path):
         names = [name.decode() for name in f["region_table/names"][()]]
         index, events = f["rank_region_index"], f["events"]
         region = np.repeat(index["region_ids"][()], index["event_counts"][()].astype("i8"))
-        columns = {name: events[name][()] for name in ("start_times", "end_times", "thread_ids", "call_ids", "parent_ids")}
+        columns = {name: events[name][()] for name in COLUMNS}
         table = {name: f["thread_table"][name][()] for name in ("index", "native_id", "start_ns", "end_ns", "cpu_ns")}
         table["name"] = [name.decode() for name in f["thread_table/name"][()]]
         return names, region, columns, table, int(f["metadata"].attrs["start_time_ns"])
@@ -44,8 +45,8 @@ def compare(path, truth, ended):
             raise ValueError(f"thread {native} is called '{table['name'][row]}', not '{name}'")
         # Two clocks that are read one after the other: some are converted ticks.
         if not (first - 2000 <= starts.min() and ends.max() <= last + 2000 and start <= starts.min()):
-            raise ValueError(f"'{name}' begins at {start}, its calls are of {starts.min()} to {ends.max()}; by its own clock "
-                             f"of {first} to {last}")
+            raise ValueError(f"'{name}' begins at {start}, its calls are of {starts.min()} to {ends.max()}; by its own "
+                             f"clock of {first} to {last}")
         if ended != (end >= 0) or (ended and end + origin < ends.max()):
             raise ValueError(f"'{name}' ends at {end}; its last call at {ends.max() - origin}")
         if not -CPU_NS <= int(table["cpu_ns"][row]) - cpu <= CPU_NS + cpu * CPU_SHARE:

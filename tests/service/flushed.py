@@ -39,7 +39,7 @@ def flush_often(runtime, session, tally, times, spctl):
                 raise ValueError(f"flush {number}: {len(files)} files, not 1")
             if files[0].endswith(".h5"):  # else no second thread has called anything yet
                 kept = os.path.join(runtime, f"flush-{number}.h5")
-                os.link(files[0], kept)  # the next flush renames another file into its place, and this one is looked at
+                os.link(files[0], kept)  # the next flush puts another file in its place
                 looks.append(looker.submit(look_at, number, kept, before, tally.finished()))
                 while len(looks) > 50 and not looks[-50].done():
                     time.sleep(0.001)
@@ -47,14 +47,13 @@ def flush_often(runtime, session, tally, times, spctl):
     took.sort()
     if len(sizes) < times * 0.9 or sizes[-1] <= sizes[0]:
         raise ValueError(f"{len(sizes)} of {times} flushes found calls of threads")
-    print(f"{times} flushes in {time.monotonic() - began:.1f} s, each file whole; a flush takes {took[len(took) // 2]:.1f} "
-          f"ms (median), {took[-1]:.1f} ms (most); {sizes[-1]} calls in the last")
+    print(f"{times} flushes in {time.monotonic() - began:.1f} s, each file whole; a flush takes "
+          f"{took[len(took) // 2]:.1f} ms (median), {took[-1]:.1f} ms (most); {sizes[-1]} calls in the last")
 
 
 def look_at_last(tally, path, connections):
     found, finished = counts(path, deep=True), tally.finished()
-    wrong = {region: calls for region, calls in found.items() if calls != (connections if region == "accept" else finished)}
-    if wrong or set(found) != {"accept", *NESTED}:
+    if found != {"accept": connections, **dict.fromkeys(NESTED, finished)}:
         raise ValueError(f"the service finished {finished} requests, the last file holds {found}")
     print(f"the last file holds each of {finished} requests, and {connections} accepts, once")
 

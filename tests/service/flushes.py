@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 
 WORKERS = 3
+COLUMNS = ("start_times", "end_times", "thread_ids", "call_ids", "parent_ids")
 NESTED = ("request", "read", "work", "parse", "digest", "reply")
 PARENTS = {"request": None, "read": "request", "work": "request", "parse": "work", "digest": "work", "reply": "request",
            "accept": None}
@@ -48,7 +49,7 @@ def counts(path, deep=False):
         names = [name.decode() for name in f["region_table/names"][()]]
         index, events = f["rank_region_index"], f["events"]
         offsets, lengths = index["event_offsets"][()].astype("i8"), index["event_counts"][()].astype("i8")
-        columns = {name: events[name][()] for name in ("start_times", "end_times", "thread_ids", "call_ids", "parent_ids")}
+        columns = {name: events[name][()] for name in COLUMNS}
         found = {names[region]: int(length) for region, length in zip(index["region_ids"][()], lengths)}
         threads = set(f["thread_table/index"][()].tolist())
     total = int(lengths.sum())
@@ -73,7 +74,7 @@ def index_regions(path):
 
 
 def check_parents(path, columns, names, offsets, lengths):
-    """Each call is in the region that the program made it in, in its own thread; what is around it may still be open."""
+    """Each call lies where the program made it, in its own thread; what is around it may still be open."""
     row = np.repeat(np.arange(len(names)), lengths)
     order = np.argsort(columns["call_ids"])
     ids = columns["call_ids"][order]

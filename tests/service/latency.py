@@ -49,7 +49,8 @@ def main(runtime, session, latencies, *load):
         line = f"{kind:18} {sum(len(parts[n]) for n in chosen):7} requests  p50 {p50:7.1f} us  p99 {p99:7.1f} us"
         if kind != "not flushed":
             before = np.percentile(np.concatenate([parts[n - 1] for n in chosen]), (50, 99)) / 1e3
-            line += f"  ratio p50 {p50 / before[0]:.3f}, p99 {p99 / before[1]:.3f}; {sum(phases[n][3] for n in chosen)} flushes"
+            flushes = sum(phases[n][3] for n in chosen)
+            line += f"  ratio p50 {p50 / before[0]:.3f}, p99 {p99 / before[1]:.3f}; {flushes} flushes"
         print(line)
     return 0
 

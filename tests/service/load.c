@@ -1,6 +1,7 @@
 /* load SOCKET CONNECTIONS REQUESTS PERIOD_US [LATENCIES]: asks the service, on each connection one question every
- * PERIOD_US microseconds (0: as soon as the last one is answered), REQUESTS of them or, for 0, until SIGTERM. Each answer
- * is checked. LATENCIES gets two int64 for each request: CLOCK_MONOTONIC ns when it was sent, and ns until its answer. */
+ * PERIOD_US microseconds (0: as soon as the last one is answered), REQUESTS of them or, for 0, until SIGTERM. Each
+ * answer is checked. LATENCIES gets two int64 for each request: CLOCK_MONOTONIC ns when it was sent, and ns until its
+ * answer. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* service SOCKET TALLY: a small server that never stops by itself: the main thread accepts connections, worker threads
- * with an epoll set each answer them. Each request is recorded: request { read, work { parse, digest }, reply }. SIGTERM
- * ends it. What each worker has finished it counts itself, in the mapped file TALLY.
+ * with an epoll set each answer them. Each request is recorded: request { read, work { parse, digest }, reply }.
+ * SIGTERM ends it. What each worker has finished it counts itself, in the mapped file TALLY.
  */
 #include <errno.h>
 #include <fcntl.h>
