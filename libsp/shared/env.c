@@ -211,6 +211,20 @@ int sp__runtime_dir(const char *option, char *ret, size_t size)
     return folder(value && value[0] == '/' ? value : "/tmp", own, ret, size);
 }
 
+int sp__filter_file(char *ret, size_t size)
+{
+    const char *value = variable("SP_FILTER");
+    if (!value)
+        return -ENOENT;
+    (void)snprintf(ret, size, "%s", value);
+    return folder(value, "", ret, size);
+}
+
+const char *sp__env_preload(void)
+{
+    return variable("LD_PRELOAD");
+}
+
 /* Open MPI's job id may come again with a later mpirun, so what it makes up at random for the launch is added; both are
  * the same on all nodes. Slurm's comes last, as mpirun within an allocation gives its own ranks no step. */
 static bool launch_text(char *ret, size_t size)

@@ -39,6 +39,12 @@ int sp__data_dir(const char *option, char *ret, size_t size);
  * $TMPDIR (or /tmp)/spd-<uid>. Makes nothing. 0 or -ENAMETOOLONG. */
 int sp__runtime_dir(const char *option, char *ret, size_t size);
 
+/* The file that SP_FILTER names, absolute. 0, -ENOENT: unset; -ENAMETOOLONG, -errno, and `ret` is its beginning. */
+int sp__filter_file(char *ret, size_t size);
+
+/* LD_PRELOAD, NULL unset. The environment's. */
+const char *sp__env_preload(void);
+
 /* What the launcher gives all ranks of one launch (Slurm job and step, PMIx namespace, Open MPI job id), made safe for
  * a session name; "" where there is no launcher. */
 void sp__launch_id(char *ret, size_t size);

@@ -15,6 +15,8 @@ enum sp__cause {
     SP__SAY_THREADS,
     SP__SAY_STATS,
     SP__SAY_LATE,
+    SP__SAY_FUNCTIONS,
+    SP__SAY_FILTER,
     SP__SAY_STATUS, /* of a binding: and as many after it as sp_status has numbers */
     SP__SAY_STATUS_LAST = SP__SAY_STATUS + 20,
     SP__SAY_CAUSES /* how many */

@@ -1,0 +1,333 @@
+/* hooks.c: what the program's functions call. The way of a known function takes no lock: an epoch, a look-up, an entry
+ * on the thread's own stack of open calls, and libsp's begin or end. That stack is why a tree stays one where functions
+ * are left without a word, as by longjmp: an exit closes what is still open inside.
+ *
+ * All else is done once for each function and thread, with signals held and under one lock. In a signal handler, which
+ * may have interrupted malloc, a function that has no name yet is not recorded but named by the next call outside. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "instrument.h"
+#include "message.h"
+
+enum { CALLS_MOST = 1 << 17 };
+
+SP_API void __cyg_profile_func_enter(void *function, void *site);
+SP_API void __cyg_profile_func_exit(void *function, void *site);
+
+_Thread_local struct sp__function_thread sp__function_self;
+_Atomic uint32_t sp__function_epoch = 1;
+
+static _Atomic uint32_t unloading; /* dlcloses under way */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t key;
+static bool has_key;
+static bool started;        /* guarded by lock */
+static unsigned generation; /* of the profiler that the table's regions belong to; guarded by lock */
+
+SP__PLAIN void sp__function_close(struct sp__function_thread *t)
+{
+    int region = t->calls[t->depth - 1].region;
+    if (region >= 0 && t->generation == sp_generation())
+        sp_end(region);
+    t->calls[t->depth - 1].region = SP__NOT_RECORDED;
+    t->depth--;
+}
+
+SP__PLAIN void sp__function_close_all(void)
+{
+    struct sp__function_thread *t = &sp__function_self;
+    t->beyond = 0;
+    while (t->depth > 0)
+        sp__function_close(t);
+}
+
+/* libsp has given the lane back by now. Runs again where a later destructor of the thread calls an instrumented
+ * function. */
+SP__PLAIN static void free_calls(void *thread)
+{
+    struct sp__function_thread *t = thread;
+    munmap(t->calls, CALLS_MOST * sizeof *t->calls);
+    *t = (struct sp__function_thread){0};
+}
+
+/* What the slow ways are framed by. Signals that a fault of the program itself raises stay open. */
+struct slow {
+    sigset_t mask;
+    uint32_t depth;
+    int saved_errno;
+};
+
+/* false: a hook of a function that the slow way itself called. The open calls are hidden from such. */
+SP__PLAIN static bool slow_begin(struct sp__function_thread *t, struct slow *ret)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t all;
+    if (t->busy)
+        return false;
+    ret->saved_errno = errno;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &all, &ret->mask);
+    t->busy = true;
+    ret->depth = t->depth;
+    t->depth = 0;
+    return true;
+}
+
+SP__PLAIN static void slow_end(struct sp__function_thread *t, const struct slow *slow)
+{
+    t->depth = slow->depth;
+    t->busy = false;
+    pthread_sigmask(SIG_SETMASK, &slow->mask, NULL);
+    errno = slow->saved_errno;
+}
+
+SP__PLAIN static bool make_calls(struct sp__function_thread *t)
+{
+    if (t->calls)
+        return true;
+    void *map = mmap(NULL, CALLS_MOST * sizeof *t->calls, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED || !has_key || pthread_setspecific(key, t) != 0) {
+        if (map != MAP_FAILED)
+            munmap(map, CALLS_MOST * sizeof *t->calls);
+        sp__say(SP__SAY_FUNCTIONS, "no memory for the functions of a further thread: its calls are not recorded");
+        return false;
+    }
+    t->calls = map;
+    pthread_attr_t attributes;
+    void *stack = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        (void)pthread_attr_getstack(&attributes, &stack, &size);
+        pthread_attr_destroy(&attributes);
+    }
+    t->stack = (uintptr_t)stack;
+    t->stack_size = size;
+    return true;
+}
+
+/* Names a function and makes its region. The lock is held. */
+SP__PLAIN static int resolve(const void *function)
+{
+    char name[SP_MAX_NAME + 1];
+    int region = sp__table_get(function);
+    if (region != SP__UNKNOWN)
+        return region;
+    sp__function_name(function, name);
+    region = sp__filter_takes(name) ? sp_region(name) : SP__EXCLUDED;
+    if (region != SP__UNKNOWN && !sp__table_set(function, region))
+        region = SP__UNKNOWN;
+    return region;
+}
+
+/* Brings table and thread up to date. `open` is how many calls the thread has open. The lock is held. */
+SP__PLAIN static void look_around(struct sp__function_thread *t, uint32_t open)
+{
+    uint32_t epoch = atomic_load_explicit(&sp__function_epoch, memory_order_acquire);
+    if (!started) {
+        started = true;
+        sp__filter_read();
+        (void)sp_init_language(NULL, SP_RANK_AUTO, SP_LANGUAGE_TOOL); /* says itself what is wrong */
+    }
+    unsigned now = sp_generation();
+    if (now != generation) {
+        sp__table_forget(0, UINTPTR_MAX);
+        generation = now;
+    }
+    sp__function_unloaded(sp__table_forget);
+    for (const void *function; sp_is_active() && (function = sp__table_deferred());)
+        (void)resolve(function);
+    for (uint32_t i = 0; t->generation != now && i < open; i++)
+        t->calls[i].region = SP__NOT_RECORDED; /* those calls belong to another profiler, or to a fork's parent */
+    t->generation = now;
+    /* Seen, unless an object is about to go. */
+    if (atomic_load_explicit(&unloading, memory_order_acquire) == 0)
+        t->epoch = epoch;
+}
+
+/* This thread has something to look at. false: its calls cannot be kept. */
+SP__COLD SP__PLAIN static bool catch_up(struct sp__function_thread *t)
+{
+    struct slow slow;
+    if (!slow_begin(t, &slow))
+        return false;
+    if (!sp__in_handler()) {
+        pthread_mutex_lock(&lock);
+        look_around(t, slow.depth);
+        pthread_mutex_unlock(&lock);
+        (void)make_calls(t);
+    }
+    bool calls = t->calls != NULL;
+    slow_end(t, &slow);
+    return calls;
+}
+
+SP__COLD SP__PLAIN static int resolve_first(struct sp__function_thread *t, const void *function)
+{
+    struct slow slow;
+    int region = SP__NOT_RECORDED;
+    if (!sp_is_active() || !slow_begin(t, &slow))
+        return SP__NOT_RECORDED;
+    if (sp__in_handler()) {
+        sp__table_defer(function);
+    } else {
+        pthread_mutex_lock(&lock);
+        look_around(t, slow.depth);
+        region = resolve(function);
+        if (sp_generation() != generation) { /* a forked child that follows started with its first region */
+            look_around(t, slow.depth);
+            region = resolve(function);
+        }
+        pthread_mutex_unlock(&lock);
+    }
+    slow_end(t, &slow);
+    return region;
+}
+
+/* A caller's frame lies above: what is open below was left, by an exception through functions of clang, which calls no
+ * exit hook then, or by a jump whose target was not known. Not so between two stacks: handlers' and coroutines'. */
+SP__COLD SP__PLAIN static void close_left(struct sp__function_thread *t, uintptr_t frame)
+{
+    stack_t other;
+    if (frame - t->stack >= t->stack_size || (sigaltstack(NULL, &other) == 0 && (other.ss_flags & SS_ONSTACK)))
+        return;
+    while (t->depth > 0 && t->calls[t->depth - 1].frame < frame &&
+           t->calls[t->depth - 1].frame - t->stack < t->stack_size)
+        sp__function_close(t);
+    t->beyond = 0;
+}
+
+SP__PLAIN void __cyg_profile_func_enter(void *function, void *site)
+{
+    struct sp__function_thread *t = &sp__function_self;
+    (void)site;
+    bool usable = true;
+    if (SP__UNLIKELY(t->epoch != atomic_load_explicit(&sp__function_epoch, memory_order_relaxed) ||
+                     t->generation != sp_generation())) {
+        if (!catch_up(t))
+            return;
+        usable = t->generation == sp_generation();
+    }
+    int region = usable ? sp__table_get(function) : SP__NOT_RECORDED;
+    if (SP__UNLIKELY(region < 0)) {
+        if (region == SP__EXCLUDED)
+            return;
+        if (usable)
+            region = resolve_first(t, function);
+        if (region == SP__EXCLUDED)
+            return;
+    }
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if (SP__UNLIKELY(t->depth > 0 && t->calls[t->depth - 1].frame < frame))
+        close_left(t, frame);
+    uint32_t depth = t->depth;
+    if (SP__UNLIKELY(depth == CALLS_MOST)) {
+        t->beyond++;
+        return;
+    }
+    /* A handler that comes before depth has moved uses the same entry and leaves it again; one that comes later may
+     * jump away and close it. */
+    struct sp__function_call *call = &t->calls[depth];
+    call->region = SP__NOT_RECORDED;
+    atomic_signal_fence(memory_order_seq_cst);
+    t->depth = depth + 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    call->function = function;
+    call->frame = frame;
+    call->region = region;
+    if (SP__LIKELY(region >= 0))
+        sp_begin(region);
+}
+
+/* An exit of what is not the innermost open call. */
+SP__COLD SP__PLAIN static void leave_outer(struct sp__function_thread *t, const void *function)
+{
+    if (t->busy || sp__table_get(function) == SP__EXCLUDED)
+        return;
+    if (t->beyond > 0) {
+        t->beyond--;
+        return;
+    }
+    for (uint32_t i = t->depth; i-- > 0;) {
+        if (t->calls[i].function != function)
+            continue;
+        while (t->depth > i)
+            sp__function_close(t);
+        return;
+    }
+}
+
+SP__PLAIN void __cyg_profile_func_exit(void *function, void *site)
+{
+    struct sp__function_thread *t = &sp__function_self;
+    (void)site;
+    uint32_t depth = t->depth;
+    if (SP__UNLIKELY(depth == 0 || t->beyond > 0 || t->calls[depth - 1].function != function)) {
+        leave_outer(t, function);
+        return;
+    }
+    struct sp__function_call *call = &t->calls[depth - 1];
+    if (SP__LIKELY(call->region >= 0)) {
+        if (SP__LIKELY(t->generation == sp_generation()))
+            sp_end(call->region);
+        call->region = SP__NOT_RECORDED;
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    t->depth = depth - 1;
+}
+
+SP__PLAIN static void unload(int more)
+{
+    struct sp__function_thread *t = &sp__function_self;
+    struct slow slow;
+    if (!slow_begin(t, &slow))
+        return;
+    if (more > 0) {
+        atomic_fetch_add_explicit(&unloading, 1, memory_order_release);
+    } else {
+        pthread_mutex_lock(&lock);
+        sp__function_unloaded(sp__table_forget);
+        pthread_mutex_unlock(&lock);
+        atomic_fetch_sub_explicit(&unloading, 1, memory_order_release);
+    }
+    atomic_fetch_add_explicit(&sp__function_epoch, 1, memory_order_release);
+    slow_end(t, &slow);
+}
+
+SP__PLAIN void sp__unload_begin(void)
+{
+    unload(1);
+}
+
+SP__PLAIN void sp__unload_end(void)
+{
+    unload(-1);
+}
+
+SP__PLAIN static void hold(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+SP__PLAIN static void go_on(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+SP__PLAIN __attribute__((constructor)) static void set_up(void)
+{
+    has_key = pthread_key_create(&key, free_calls) == 0;
+    (void)pthread_atfork(hold, go_on, go_on);
+}
+
+/* exit ends the calls that it is made in: main's, as a rule. libsp, which ends after this, publishes. */
+SP__PLAIN __attribute__((destructor)) static void end(void)
+{
+    sp__function_close_all();
+}
