@@ -8,6 +8,7 @@
 #include "json.h"
 #include "say.h"
 #include "table.h"
+#include "text.h"
 #include "units.h"
 
 const char region_columns[] = "region, calls, total, exclusive, mean, min, max, percent or ranks";
@@ -179,10 +180,29 @@ static void print_header(const struct region_table *table, const char *source)
     putchar('\n');
 }
 
+/* The names of C++ functions fill screens: the middle gives way, since both ends tell them apart. */
+static void name_cell(struct table *out, const char *name)
+{
+    enum { MOST = 80, HEAD = 50, TAIL = MOST - HEAD - 1 };
+    const char *head = name, *tail;
+    for (int i = 0; i < HEAD && *head; ++i)
+        (void)text_next(&head);
+    size_t left = 0;
+    for (const char *at = head; *at; ++left)
+        (void)text_next(&at);
+    if (left <= MOST - HEAD) {
+        table_cell(out, "%s", name);
+        return;
+    }
+    for (tail = head; left > TAIL; --left)
+        (void)text_next(&tail);
+    table_cell(out, "%.*s\xe2\x80\xa6%s", (int)(head - name), name, tail);
+}
+
 static void print_line(struct table *out, const struct region_line *line)
 {
     units_buffer total, exclusive, mean, minimum, maximum;
-    table_cell(out, "%s", line->region);
+    name_cell(out, line->region);
     table_cell(out, "%" PRIu64, line->calls);
     table_cell(out, "%s", units_time(line->total, total));
     table_cell(out, "%s", line->exclusive < 0 ? "-" : units_time(line->exclusive, exclusive));
