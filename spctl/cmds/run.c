@@ -12,12 +12,14 @@
 
 #include "daemon.h"
 #include "names.h"
+#include "preload.h"
 #include "region_table.h"
 #include "say.h"
 #include "verbs.h"
 #include "writing.h"
 
 static const char *output_option, *session_option;
+static bool mpi_option, functions_option;
 
 /* Everything one run needs, absolute, since the command may work in another folder. */
 struct plan {
@@ -25,6 +27,7 @@ struct plan {
     char output[SP__PATH_SIZE];
     char data_dir[SP__PATH_SIZE];
     char runtime_parent[SP__PATH_SIZE];
+    char preload[2 * SP__PATH_SIZE]; /* libraries, "": none */
 };
 
 /* "<command>-<date>-<time>-<pid>", where the command's name is made safe and short. */
@@ -56,6 +59,11 @@ static int make_plan(const struct arguments *arguments, struct plan *ret)
     else
         name_session(arguments->operands[0], ret->session);
 
+    if ((mpi_option && !preload_add("libsp_mpi.so", "libsp/mpi", ret->preload, sizeof ret->preload)) ||
+        (functions_option &&
+         !preload_add("libsp_instrument.so", "libsp/instrument", ret->preload, sizeof ret->preload)))
+        return END_FAILED;
+
     char folder[SP__PATH_SIZE], output[SP__PATH_SIZE];
     if (!data_dir_of(arguments, folder) || !runtime_dir_of(arguments, ret->runtime_parent))
         return END_FAILED;
@@ -78,7 +86,7 @@ static int make_plan(const struct arguments *arguments, struct plan *ret)
 static void become(const struct plan *plan, const struct daemon *daemon, char *const *command, const sigset_t *mask)
 {
     bool set = setenv("SP_SESSION", plan->session, 1) == 0 && setenv("SP_DATA_DIR", plan->data_dir, 1) == 0 &&
-               setenv("SP_RUNTIME_DIR", daemon->runtime_dir, 1) == 0;
+               setenv("SP_RUNTIME_DIR", daemon->runtime_dir, 1) == 0 && preload_set(plan->preload) == 0;
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (set)
         execvp(command[0], command);
@@ -87,18 +95,35 @@ static void become(const struct plan *plan, const struct daemon *daemon, char *c
     _exit(error == ENOENT ? 127 : 126);
 }
 
+/* How a command ended. */
+struct ended {
+    int status; /* waitpid's */
+    bool interrupted;
+    uint64_t deaths; /* of what recorded */
+};
+
+/* Launchers end their ranks on Ctrl-C and then fail in some way of their own, or in none. */
+static int status_of(const struct ended *ended)
+{
+    if (WIFSIGNALED(ended->status))
+        return 128 + WTERMSIG(ended->status);
+    if (ended->interrupted && (ended->status != 0 || ended->deaths > 0))
+        return 128 + SIGINT;
+    return WEXITSTATUS(ended->status);
+}
+
 /* Waits for the command. The terminal's own signals reach it without help; those that somebody sent to this process
- * alone are passed on. Returns what waitpid says. */
-static int wait_command(pid_t pid, int signals)
+ * alone are passed on. */
+static void wait_command(pid_t pid, int signals, struct ended *ret)
 {
     for (;;) {
         struct signalfd_siginfo info;
-        int status;
-        pid_t got = waitpid(pid, &status, WNOHANG);
+        pid_t got = waitpid(pid, &ret->status, WNOHANG);
         if (got == pid)
-            return status;
+            return;
         if (read(signals, &info, sizeof info) != (ssize_t)sizeof info)
             continue;
+        ret->interrupted = ret->interrupted || info.ssi_signo == SIGINT;
         if (info.ssi_signo != SIGCHLD && info.ssi_code <= 0 && (pid_t)info.ssi_pid != pid)
             kill(pid, (int)info.ssi_signo);
     }
@@ -106,7 +131,7 @@ static int wait_command(pid_t pid, int signals)
 
 /* Runs the command; false after a line where it could not even be tried. From the first to the last instant the signals
  * that would end this process are held, so that what was recorded until then is still merged. */
-static bool run_command(const struct plan *plan, const struct daemon *daemon, char *const *command, int *ret_status)
+static bool run_command(const struct plan *plan, const struct daemon *daemon, char *const *command, struct ended *ret)
 {
     sigset_t held, before;
     const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
@@ -122,7 +147,7 @@ static bool run_command(const struct plan *plan, const struct daemon *daemon, ch
     if (pid < 0)
         say("cannot run %s: %s", command[0], strerror(errno));
     else
-        *ret_status = wait_command(pid, signals);
+        wait_command(pid, signals, ret);
     if (signals >= 0)
         close(signals);
     return pid > 0;
@@ -166,13 +191,13 @@ static int print_table(const char *path)
     return status == 0 ? END_DONE : END_FAILED;
 }
 
-/* `command_status` is waitpid's: a command that could not even be run need not be told what it recorded. */
-static int merge(const struct plan *plan, const char *command, int command_status)
+/* A command that could not even be run need not be told what it recorded. */
+static int merge(const struct plan *plan, const char *command, struct ended *ended)
 {
-    bool ran = !WIFEXITED(command_status) || (WEXITSTATUS(command_status) != 126 && WEXITSTATUS(command_status) != 127);
+    bool ran = status_of(ended) != 126 && status_of(ended) != 127;
     sp_inputs *inputs = NULL;
     sp_error error = {0};
-    sp_write_report report;
+    sp_write_report report = {0};
     sp_session_settings settings = sp_session_settings_default();
     settings.data_dir = plan->data_dir;
     settings.session = plan->session;
@@ -186,11 +211,15 @@ static int merge(const struct plan *plan, const char *command, int command_statu
     }
     if (status == SP_ERR_NOT_FOUND) {
         if (ran)
-            say("%s recorded nothing: it has to be linked with libsp and to call sp_init", command);
+            say("%s recorded nothing: it has to be linked with libsp and to call sp_init%s", command,
+                functions_option ? ", or to be compiled with -finstrument-functions"
+                : mpi_option     ? ", or to be an MPI program"
+                                 : "");
     } else if (status < 0) {
         say("%s", error.text);
     } else {
         end = profile_write(inputs, plan->output, sp_write_settings_default(), &report);
+        ended->deaths = report.deaths;
         if ((end == END_DONE || end == END_LOSS) && print_table(plan->output) != END_DONE)
             end = END_FAILED;
     }
@@ -202,7 +231,7 @@ static int run(const struct arguments *arguments)
 {
     struct plan plan = {0};
     struct daemon daemon;
-    int status = 0;
+    struct ended ended = {0};
     char **command = need(calloc(arguments->count + 1, sizeof *command));
     memcpy(command, arguments->operands, arguments->count * sizeof *command);
     signal(SIGCHLD, SIG_DFL); /* where it is ignored, nobody could wait for the command */
@@ -211,14 +240,14 @@ static int run(const struct arguments *arguments)
     if (end < 0 && !daemon_start(&daemon, plan.runtime_parent, plan.data_dir, plan.session))
         end = END_FAILED;
     if (end < 0) {
-        bool ran = run_command(&plan, &daemon, command, &status);
+        bool ran = run_command(&plan, &daemon, command, &ended);
         bool well = daemon_stop(&daemon);
         release_signals();
-        end = ran ? merge(&plan, command[0], status) : END_FAILED;
+        end = ran ? merge(&plan, command[0], &ended) : END_FAILED;
         if (end == END_DONE && !well)
             end = END_LOSS;
-        if (ran && status != 0)
-            end = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        if (ran && status_of(&ended) != 0)
+            end = status_of(&ended);
     }
     free(command);
     return end;
@@ -226,6 +255,10 @@ static int run(const struct arguments *arguments)
 
 static const struct option options[] = {
     {'o', "output", "OUT.h5", "the profile to write (else SESSION.h5 here)", &output_option},
+    {0, "mpi", NULL, "preload libsp_mpi.so: record the MPI calls of a program without a line changed", &mpi_option},
+    {0, "functions", NULL,
+     "preload libsp_instrument.so: record the functions of a program compiled with -finstrument-functions",
+     &functions_option},
     {0, "session", "NAME", "the session's name (else of command, time and pid)", &session_option},
     {0, NULL, NULL, NULL, NULL}};
 
@@ -236,7 +269,8 @@ const struct verb verb_run = {
     .about = "Runs COMMAND (an MPI launcher too) with an spd of its own for as long as it takes, merges what all its\n"
              "ranks recorded into one profile, and prints the table of regions. Ctrl-C goes to the command; what was\n"
              "recorded until then is merged. The exit status is the command's, 128 + the signal's number where one\n"
-             "ended it; where the command succeeded, 1 when no profile could be written and 3 when calls were lost.",
+             "ended it (130 for Ctrl-C, also over a launcher); where the command succeeded, 1 when no profile could\n"
+             "be written and 3 when calls were lost.",
     .options = options,
     .least = 1,
     .most = SIZE_MAX,
