@@ -50,4 +50,10 @@ work -n 700 work >"$T/out.0" 2>&1 || fail "$(tail -n 1 "$T/out.0")"
 merge "$T/out.h5" "$S"
 counts "$T/out.h5" 700
 stop_spd
+echo 'int main(void) { return 0; }' >"$T/hooked.c"
+cc -finstrument-functions -o "$T/hooked" "$T/hooked.c" $(pkg-config --libs libsp_instrument) "-Wl,-rpath,$lib" 2>"$T/log" ||
+    fail "a program does not link libsp_instrument: $(head -n 3 "$T/log")"
+(cd "$T/cwd" && "$T/hooked") && [[ -s $T/cwd/hooked_rank00000.spt ]] || fail "a program that links libsp_instrument has no profile"
+(cd "$T/cwd" && spctl run --functions -o "$T/hooked.h5" -- "$T/hooked") >"$T/log" 2>&1 ||
+    fail "an installed spctl run --functions: $(tail -n 1 "$T/log")"
 echo "installed, linked through pkg-config, run"
