@@ -171,7 +171,11 @@ static void *record(void *region)
 static void forks_while_threads_record(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    enum { FORKS = 50 }; /* each of which copies the sanitizer's tables */
+#else
     enum { FORKS = 200 };
+#endif
     pthread_t threads[2];
     assert_int_equal(sp_init("busy", 0), 0);
     int a = sp_region("a");
