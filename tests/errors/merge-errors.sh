@@ -48,3 +48,12 @@ function=none error=EIO nth=0 times=1 at="nothing"
 walk "$T/counts" merge_once
 merge_lossy "$T/out/all.h5" "$S"
 counts "$T/out/all.h5" 2000
+
+# HDF5 without a lock to be had.
+rm -f "$T/hit"
+function=lock error=ENOLCK nth=1 times=0
+(shim spctl "$SP_TEST_SPCTL" merge "$T/out/all.h5" -o "$T/again.h5") >"$T/text" 2>"$T/err"
+status=$?
+[[ -s $T/hit ]] || fail "a merge of HDF5 asks for no lock"
+((status == 0 || status == 3)) || fail "without locks HDF5 is not read: $(cat "$T/err")"
+counts "$T/again.h5" 2000

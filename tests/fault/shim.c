@@ -317,7 +317,7 @@ static uint64_t moved(uint64_t now)
             atomic_store(&held, now);
         return atomic_load(&held);
     case 'b':
-        return n % 512 == 511 ? now - 1000000000U : now;
+        return n % 511 == 510 ? now - 1000000000U : now;
     case 'f': /* 2^63 comes 100 ms after the first reading, and then time goes on */
         return (UINT64_C(1) << 63) - 100000000U + (now - atomic_load(&first));
     default:

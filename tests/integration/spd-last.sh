@@ -13,6 +13,7 @@ made 2
 sleep 0.2
 start_spd
 spctl flush "$S" >"$T/flush" 2>&1 || fail "flush: $(tail -n 1 "$T/flush")"
+(($(rank_files | wc -l) == 3)) || fail "of three programs older than spd $(rank_files | wc -l) are flushed: $(cat "$T/flush")"
 ended "${programs[1]}"
 release
 ended "${programs[0]}" "${programs[2]}"

@@ -191,8 +191,10 @@ static void extremes_wrap(void **state)
         before = ns;
     }
     sp__clock_map_destroy(map);
-    struct sp__anchor steep[] = {{1, 0}, {2, INT64_MAX / 2}};
+    struct sp__anchor steep[] = {{1, 0}, {2, INT64_MAX / 2 + 1}};
     map = map_of(steep, 2);
+    for (int shift = 0; shift < 64; shift++)
+        assert_int_equal(sp__clock_map_ns(map, 2 + (UINT64_C(1) << shift)), INT64_MAX);
     assert_int_equal(sp__clock_map_ns(map, UINT64_MAX), INT64_MAX);
     sp__clock_map_destroy(map);
 

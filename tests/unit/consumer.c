@@ -1,5 +1,6 @@
 /* consumer: exactly once from ring to spool, whoever dies between any two stores. */
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "producer.h"
@@ -265,6 +266,67 @@ static void scribbled_words_set_the_segment_aside(void **state)
     producer_finish(&p);
 }
 
+static struct sp__consumer *looking;
+
+/* As sp_profiler_reset does it; lane 0 stays where it is. */
+static void reset_to(uint32_t epoch)
+{
+    for (uint32_t lane = 1; lane < p.header->lane_capacity; lane++)
+        atomic_store_explicit(&p.lanes[lane].base[epoch & 1], epoch, memory_order_relaxed);
+    atomic_store_explicit(&p.header->epoch, epoch, memory_order_release);
+}
+
+static void shut_lanes(int protection)
+{
+    size_t size = looking->segment.lane_capacity * sizeof(struct sp__lane);
+    size_t pages = (size + SP__PAGE - 1) / SP__PAGE * SP__PAGE;
+    assert_int_equal(mprotect(looking->segment.lanes, pages, protection), 0);
+}
+
+static void reset_twice(int signal)
+{
+    (void)signal;
+    shut_lanes(PROT_READ | PROT_WRITE);
+    reset_to(2);
+    reset_to(3);
+}
+
+/* Two resets between the consumer's look at the epoch and its first look at a lane. */
+static void bases_of_two_resets_are_not_mixed(void **state)
+{
+    (void)state;
+    struct sigaction action = {.sa_handler = reset_twice, .sa_flags = (int)SA_RESETHAND}, before;
+    start(1024, 0);
+    struct sp__consumer *c = looking = attach(&p, "data");
+    for (uint32_t lane = 1; lane < p.header->lane_capacity; lane++)
+        atomic_store(&p.lanes[lane].head, 10);
+    atomic_store(&p.header->lanes_used, p.header->lane_capacity);
+    reset_to(1);
+    assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+    shut_lanes(PROT_NONE);
+    assert_int_equal(sp__consumer_drain(c, 0, NULL), 0);
+    assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
+    assert_int_equal(atomic_load(&p.header->epoch), 3);
+    struct sp__spool_reader reader;
+    struct sp__identity identity;
+    struct sp__frame frame;
+    uint64_t bases[SP__LANES], epoch = 0;
+    assert_int_equal(sp__spool_reader_open(&reader, c->spool.path, UINT64_MAX, &identity), 0);
+    while (sp__spool_reader_next(&reader, &frame) == 1) {
+        if (frame.type != SP__FRAME_BASE)
+            continue;
+        assert_true(frame.first > epoch && frame.length <= sizeof bases);
+        epoch = frame.first;
+        memcpy(bases, reader.payload, frame.length);
+        for (uint32_t lane = 1; lane < frame.count; lane++)
+            assert_int_equal(bases[lane], epoch);
+    }
+    assert_int_equal(epoch, 3);
+    sp__spool_reader_close(&reader);
+    sp__consumer_destroy(c);
+    producer_finish(&p);
+}
+
 static void full_disk_keeps_the_records_in_the_ring(void **state)
 {
     (void)state;
@@ -401,6 +463,7 @@ int main(void)
         cmocka_unit_test(consumer_with_a_spool_of_its_own),
         cmocka_unit_test(path_in_the_header_is_not_trusted),
         cmocka_unit_test(scribbled_words_set_the_segment_aside),
+        cmocka_unit_test(bases_of_two_resets_are_not_mixed),
         cmocka_unit_test(full_disk_keeps_the_records_in_the_ring),
         cmocka_unit_test(removed_spool_comes_back_whole),
         cmocka_unit_test(lost_spool_is_counted),

@@ -60,8 +60,13 @@ static void after_the_end(void **state)
             assert_int_equal(sp_finalize(), 0);
         sp_destroy(sp_default_profiler());
         nothing_happens();
-        sp_begin(0);
-        assert_int_equal(last(), SP_ERR_INACTIVE);
+        void (*const calls[])(int) = {sp_begin, sp_end};
+        for (int c = 0; c < 2; c++) {
+            assert_int_equal(sp_finalize(), 0);
+            assert_int_equal(last(), SP_OK);
+            calls[c](0);
+            assert_int_equal(last(), SP_ERR_INACTIVE);
+        }
     }
     assert_true(exists("over_rank00000.spt"));
     assert_false(exists("over_rank00001.spt"));

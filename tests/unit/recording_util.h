@@ -101,6 +101,31 @@ static inline int data_files(const char *suffix)
     return count;
 }
 
+/* What the note about the profile of this name counts under a key. */
+static inline uint64_t noted(const char *profile, const char *key)
+{
+    char path[512], name[80], text[8192];
+    uint64_t count = UINT64_MAX;
+    (void)snprintf(path, sizeof path, "%s/data/%s", place, session);
+    (void)snprintf(name, sizeof name, "/%s\"", profile);
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (!strstr(e->d_name, ".note"))
+            continue;
+        int fd = openat(dirfd(dir), e->d_name, O_RDONLY | O_CLOEXEC);
+        ssize_t length = read(fd, text, sizeof text - 1);
+        assert_true(length > 0);
+        text[length] = '\0';
+        close(fd);
+        const char *at = strstr(text, name) ? strstr(text, key) : NULL;
+        if (at)
+            count = strtoull(at + strlen(key) + 2, NULL, 10); /* behind the quote and the colon */
+    }
+    closedir(dir);
+    return count;
+}
+
 /* A whole .spt, checked while it is read: starts ascend, no end is before its start, no byte is left over. */
 struct trace_region {
     char *name;

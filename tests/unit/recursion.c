@@ -68,6 +68,8 @@ static void calls_too_deep_are_counted_and_close_nothing_else(void **state)
     assert_int_equal(sp_finalize(), 0);
     assert_int_equal(file_calls("beyond_rank00000.spt", "a"), LANE);
     assert_int_equal(file_calls("beyond_rank00000.spt", "b"), 1);
+    assert_int_equal(noted("beyond_rank00000.spt", "too_deep"), BEYOND - LANE + 1);
+    assert_int_equal(noted("beyond_rank00000.spt", "unmatched"), 2);
 }
 
 int main(void)
