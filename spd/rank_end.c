@@ -243,8 +243,9 @@ static int remove_names(struct rank *rank)
 void rank_bury(struct rank *rank)
 {
     struct sp__header *header = header_of(rank);
-    if (rank->whole && rank->ended == SP__END_FINALIZED)
-        /* Its name may go from now on; an spd that finds it so only removes it. Pairs with consumers' acquire loads. */
+    if (rank->whole && rank->ended)
+        /* Its name may go from now on, also where it does not: who finds it so only removes it, and looks for its calls
+         * where they were published. Pairs with consumers' acquire loads. */
         atomic_store_explicit(&header->state, SP__FINALIZED, memory_order_release);
     SP__INSTANT(rank_state);
     int status = remove_names(rank);
