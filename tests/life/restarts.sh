@@ -32,8 +32,8 @@ finish() {
     done
     running=() names=() rounds=()
 }
-each=$(short_of 150 10)
-for ((n = 0; n < $(short_of 12 2); n++)); do begin "alone-$n" "$each"; done
+each=$(short_of 150 10) # in all 2,050
+for ((n = 0; n < $(short_of 11 2); n++)); do begin "alone-$n" "$each"; done
 begin fresh-alone 50 fresh
 finish
 start_spd
