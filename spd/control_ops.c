@@ -115,7 +115,11 @@ static void begin_flush(struct daemon *daemon, struct client *client, const stru
     struct session *session = session_find(daemon, request->session);
     char words[256];
     if (!session || !session->ranks) {
-        snprintf(words, sizeof words, "session %s has no rank that this spd serves", request->session);
+        snprintf(
+            words, sizeof words,
+            "session %s has no rank that this spd serves; of programs that have ended, spctl list says where their "
+            "files are",
+            request->session);
         control_error(client, request->has_id, request->id, ENOENT, words);
         return;
     }

@@ -108,8 +108,9 @@ SP__PLAIN void sp__filter_read(void)
     if (ferror(file))
         sp__say(SP__SAY_FILTER, "SP_FILTER: %.900s cannot be read to its end: %s", path, sp__error_text(errno));
     else if (faults.first)
-        sp__say(SP__SAY_FILTER, "%.700s, line %d: %s; ignored%s%s", path, faults.line, faults.first,
-                faults.others[0] ? ", and so are the faulty lines" : "", faults.others);
+        sp__say(SP__SAY_FILTER, "%.700s, line %d: %s; ignored%s%s%s", path, faults.line, faults.first,
+                faults.others[0] ? ", and so are the faulty lines" : "", faults.others,
+                globs ? "" : "; no glob is left: all functions are recorded");
     free(line);
     fclose(file);
 }

@@ -210,11 +210,12 @@ static int merge(const struct plan *plan, const char *command, struct ended *end
         status = sp_inputs_add_session(inputs, &settings, &error);
     }
     if (status == SP_ERR_NOT_FOUND) {
-        if (ran)
-            say("%s recorded nothing: it has to be linked with libsp and to call sp_init%s", command,
-                functions_option ? ", or to be compiled with -finstrument-functions"
-                : mpi_option     ? ", or to be an MPI program"
-                                 : "");
+        if (ran && status_of(ended) != 0)
+            say("%s ended with status %d and recorded nothing", command, status_of(ended));
+        else if (ran)
+            say("%s recorded nothing: it has to be linked with libsp and to call sp_init%s%s", command,
+                functions_option ? ", or to be compiled with -finstrument-functions" : "",
+                mpi_option ? ", or to be an MPI program" : "");
     } else if (status < 0) {
         say("%s", error.text);
     } else {
