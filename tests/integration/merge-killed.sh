@@ -60,14 +60,14 @@ PYTHON
 
 # The next merge clears what the last one left; in a session's folder gc does too. A merge held at its output's end:
 killed_midway() {
-    local n
+    local n pid folder=${1%/*}
     for ((n = 0; n < 200; n++)); do
         "$SP_TEST_SPCTL" merge "$T/in" -o "$1" >/dev/null 2>&1 &
-        local pid=$!
-        sleep 0.0$((RANDOM % 10))
+        pid=$!
+        until compgen -G "$folder/.*.tmp" >/dev/null || ! kill -0 $pid 2>/dev/null; do :; done
         kill -KILL $pid 2>/dev/null
         wait $pid 2>/dev/null
-        [[ -n $(find "$(dirname "$1")" -name '.*.tmp') ]] && return
+        compgen -G "$folder/.*.tmp" >/dev/null && return
     done
     fail "200 merges were killed, none with a temporary"
 }
