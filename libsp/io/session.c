@@ -198,6 +198,23 @@ static int take_rank(struct adding *a, struct merged *merged, uint32_t rank)
     return sp__open_h5(a->inputs, merged->path, rank, a->error);
 }
 
+/* Without spd a profile lies where the program asked for it, and another run with that prefix writes its own there. */
+static int added_is_meant(struct adding *a, const struct sp__life *life)
+{
+    const struct sp__source *source = a->inputs->sources[a->inputs->count - 1];
+    const struct sp__note *note = life->note;
+    uint64_t calls = 0;
+    for (size_t row = 0; row < source->row_count; row++)
+        calls += source->rows[row].calls;
+    if (calls == note->calls)
+        return 0;
+    return sp__fail(a->error, SP_ERR_CORRUPT_PROFILE, 0, note->file, NULL,
+                    "holds %" PRIu64 " calls, and rank %" PRIu32 " of session %s published %" PRIu64
+                    " there: another run has written over it; give each run a prefix or a folder of its own, or remove "
+                    "the note %s%s from the session's folder to go on without it",
+                    calls, note->rank, note->session, note->calls, life->stem, SP__NOTE_SUFFIX);
+}
+
 static int add_published(struct adding *a, const struct sp__life *life)
 {
     const struct sp__note *note = life->note;
@@ -213,6 +230,8 @@ static int add_published(struct adding *a, const struct sp__life *life)
         return status;
     if (!strcmp(note->format, "spt")) {
         status = sp__open_trace(a->inputs, note->file, a->error);
+        if (!status)
+            status = added_is_meant(a, life);
         return status ? status : sp__note_annotate(a->inputs->sources[a->inputs->count - 1], note, false, a->error);
     }
     for (size_t i = a->before.sources; i < a->inputs->count; i++) {
@@ -224,6 +243,8 @@ static int add_published(struct adding *a, const struct sp__life *life)
     status = open_merged(a, note->file, &merged);
     if (!status)
         status = take_rank(a, merged, note->rank);
+    if (!status && !strcmp(note->format, "h5"))
+        status = added_is_meant(a, life);
     return status ? status : sp__note_annotate(a->inputs->sources[a->inputs->count - 1], note, false, a->error);
 }
 

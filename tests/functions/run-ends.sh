@@ -46,6 +46,8 @@ refused() {
     ((status == 1)) && [[ ! -e $T/ran && $(wc -l <"$T/out") == 1 && $(cat "$T/out") == *"$text"* ]] ||
         fail "$*: status $status, the command $([[ -e $T/ran ]] && echo ran || echo did not run): $(cat "$T/out")"
 }
+ln -s none.h5 "$T/link.h5"
+refused "$T/link.h5: is no regular file" "$SP_TEST_SPCTL" run -o "$T/link.h5"
 refused "cannot write $T/none/run.h5" "$SP_TEST_SPCTL" run -o "$T/none/run.h5"
 refused "cannot make a private folder in $T/cwd/text" "$SP_TEST_SPCTL" run -o "$T/run.h5" --runtime-dir "$T/cwd/text"
 mkdir "$T/bin"
