@@ -26,13 +26,9 @@ bool output_possible(const char *output)
             SP_RANK_HDF5_GLOB);
         return false;
     }
-    struct stat info;
-    if (lstat(output, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
-        say("%s: is no regular file and is not replaced: name another output", output);
-        return false;
-    }
     litter_beside(output);
     struct sp__durable trial;
+    struct stat info;
     int status = stat(output, &info) == 0 && S_ISDIR(info.st_mode) ? -EISDIR : sp__durable_begin(&trial, output, 0600);
     if (status < 0) {
         say("cannot write %s: %s; choose another place with -o", output, strerror(-status));

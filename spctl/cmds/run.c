@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -79,6 +80,11 @@ static int make_plan(const struct arguments *arguments, struct plan *ret)
     status = sp__prefix_absolute(output, ret->output);
     if (status < 0)
         say("cannot write %s: %s; choose another place with -o", output, strerror(-status));
+    struct stat info;
+    if (status == 0 && lstat(ret->output, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+        say("%s: is no regular file and is not replaced: name another output", ret->output);
+        return END_FAILED;
+    }
     return status == 0 && output_possible(ret->output) ? -1 : END_FAILED;
 }
 

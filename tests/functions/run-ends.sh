@@ -60,12 +60,13 @@ unset LD_LIBRARY_PATH
 
 # Ctrl-Z and fg.
 set -m
-spctl run -o "$T/run.h5" -- sh -c 'echo $$ >pid; sleep 1; exec "$1" -n 10 work' sh "$SP_TEST_WORK" >"$T/out" 2>&1 &
+spctl run -o "$T/run.h5" -- sh -c 'echo $$ >pid; until [ -e go ]; do sleep 0.1; done; exec "$1" -n 10 work' sh "$SP_TEST_WORK" >"$T/out" 2>&1 &
 set +m
 until_true 10 test -s pid || fail "the command did not start"
 state() { [[ $(sed 's/.*) //; s/ .*//' "/proc/$2/stat") == "$1" ]]; }
 kill -TSTP -- -$!
 until_true 10 state T "$(cat pid)" && until_true 10 state T $! || fail "SIGTSTP does not stop spctl run and its command"
+: >go
 kill -CONT -- -$!
 wait $! || fail "a command that was stopped and went on: status $?: $(tail -n 1 "$T/out")"
 n=$(spctl report --csv "$T/run.h5" | sed -n 's/^"outer",\([0-9]*\),.*/\1/p')
