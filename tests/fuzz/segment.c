@@ -278,7 +278,9 @@ static void observe(void)
 {
     struct sp__identity identity;
     char why[256] = "";
-    int fd = -1, rc = sp__consumer_observe(own, ".", &identity, &fd, why);
+    char spool[SP__PATH_SIZE];
+    uint32_t state;
+    int fd = -1, rc = sp__consumer_observe(own, ".", &identity, &fd, spool, &state, why);
     right("observing", rc, why);
     if (rc == 0)
         close(fd);
