@@ -233,8 +233,7 @@ void region_table_print(const struct region_table *table, const char *source)
     print_list(table, "sp_open_calls", "Still open, in no figure above");
     print_list(table, "sp_deaths", "Deaths");
     if (dropped(table) > 0)
-        printf("\n%" PRIu64 " calls were dropped while recording, because a ring was full: in no figure above.\n",
-               dropped(table));
+        printf("\n%" PRIu64 " calls were dropped while recording: in no figure above.\n", dropped(table));
 }
 
 static void print_csv_text(const char *text)

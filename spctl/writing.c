@@ -55,9 +55,7 @@ int profile_write(sp_inputs *inputs, const char *output, sp_write_settings setti
         return status == SP_ERR_USAGE ? END_USAGE : END_FAILED;
     }
     if (report.dropped > 0 && report.warnings == 0)
-        say("%s: %" PRIu64 " calls were dropped while recording, because a ring was full; a larger SP_RING or "
-            "SP_FULL_WAIT helps",
-            output, report.dropped);
+        say("%s: %" PRIu64 " calls were dropped while recording", output, report.dropped);
     if (report.lost > 0 && report.warnings == 0)
         say("%s: %" PRIu64 " calls or bytes are missing or damaged in what was read", output, report.lost);
     *ret_report = report;

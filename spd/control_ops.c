@@ -89,6 +89,7 @@ static json_t *describe(const struct rank *rank)
     set(object, "dropped", integer(counters.dropped));
     set(object, "waited_ns", integer(counters.waited_ns));
     set(object, "lost_no_lane", integer(counters.lost_no_lane));
+    set(object, "too_deep", integer(counters.too_deep));
     set(object, "bytes", integer(rank->consumer->spool.size));
     set(object, "stalled", json_boolean(rank->stalled));
     set(object, "paused_by_limit", json_boolean(rank->paused_by_limit));

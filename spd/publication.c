@@ -88,7 +88,7 @@ static void take_figures(struct publication *publication, const struct sp__recor
 {
     publication->ranks += 1;
     publication->calls += recording->calls;
-    publication->dropped += recording->counters.dropped + recording->counters.lost_no_lane;
+    publication->dropped += sp__counters_lost(&recording->counters);
     publication->lost += recording->gaps + recording->bad_frames;
     if (!publication->facts)
         publication->facts = json_array();

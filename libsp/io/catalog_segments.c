@@ -9,6 +9,7 @@
 #include "catalog.h"
 #include "names.h"
 #include "segment.h"
+#include "spool.h"
 
 struct looking {
     struct sp__catalog *catalog;
@@ -58,6 +59,7 @@ static void take_figures(struct sp__life *life, const struct sp__segment *segmen
     /* Acquire pairs with the program's release after the row, and after a lane's first claim. */
     uint32_t regions = atomic_load_explicit(&header->region_count, memory_order_acquire);
     uint32_t lanes = atomic_load_explicit(&header->lanes_used, memory_order_acquire);
+    struct sp__counters lost = {.lost_no_lane = atomic_load_explicit(&header->lost_no_lane, memory_order_relaxed)};
     for (uint32_t i = 0; i < lanes && i < segment->lane_capacity; i++) {
         const struct sp__lane *lane = &segment->lanes[i];
         struct sp__lane_place place;
@@ -67,11 +69,12 @@ static void take_figures(struct sp__life *life, const struct sp__segment *segmen
         uint64_t tail = atomic_load_explicit(&lane->tail, memory_order_acquire);
         uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
         life->undrained += head - tail <= place.ring_records ? head - tail : 0;
-        life->dropped += atomic_load_explicit(&lane->dropped, memory_order_relaxed);
+        lost.dropped += atomic_load_explicit(&lane->dropped, memory_order_relaxed);
+        lost.too_deep += atomic_load_explicit(&lane->too_deep, memory_order_relaxed);
         life->segment_calls += lane_calls(segment, &place, regions);
     }
-    life->segment_calls -= life->dropped < life->segment_calls ? life->dropped : life->segment_calls;
-    life->dropped += atomic_load_explicit(&header->lost_no_lane, memory_order_relaxed);
+    life->segment_calls -= lost.dropped < life->segment_calls ? lost.dropped : life->segment_calls;
+    life->dropped += sp__counters_lost(&lost);
 }
 
 static void take_segment(struct sp__life *life, const struct sp__segment *segment, const char *name)

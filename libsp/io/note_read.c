@@ -56,9 +56,10 @@ static bool take_all(struct sp__note *note, const json_t *object)
     note->died = json_is_true(json_object_get(object, "died"));
     note->calls = take_count(object, "calls");
     note->threads = take_count(object, "threads");
-    note->dropped = take_count(object, "dropped");
     note->gaps = take_count(object, "gaps");
-    note->lost_no_lane = take_count(object, "lost_no_lane");
+    note->counters = (struct sp__counters){.dropped = take_count(object, "dropped"),
+                                           .lost_no_lane = take_count(object, "lost_no_lane"),
+                                           .too_deep = take_count(object, "too_deep")};
     note->clock_error_ns = take_number(object, "clock_error_ns", -1);
     note->birth_mono_ns = take_number(object, "birth_mono_ns", -1);
     note->birth_realtime_ns = take_number(object, "birth_realtime_ns", -1);
@@ -149,6 +150,7 @@ int sp__note_annotate(struct sp__source *source, const struct sp__note *note, bo
 {
     if (!again) {
         source->dropped = source->lost = 0;
+        source->dropped_full = source->dropped_no_lane = source->dropped_deep = 0;
         snprintf(source->session, sizeof source->session, "%s", note->session);
         snprintf(source->hostname, sizeof source->hostname, "%s", note->hostname);
         snprintf(source->language, sizeof source->language, "%s", note->language);
@@ -160,7 +162,7 @@ int sp__note_annotate(struct sp__source *source, const struct sp__note *note, bo
         source->recorded = source->lanes || source->nested_alone;
     }
     source->end_mono_ns = note->end_mono_ns;
-    source->dropped += note->dropped + note->lost_no_lane;
+    sp__source_dropped(source, &note->counters);
     source->lost += note->gaps;
     if (replace_texts(&source->open_calls, &source->open_call_count, note->open_calls, note->open_call_count, again) &&
         replace_texts(&source->deaths, &source->death_count, note->deaths, note->death_count, again))

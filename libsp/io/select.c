@@ -379,6 +379,9 @@ static void hand_over(struct sp__source *from, sp_inputs *inputs, size_t at)
         from->warning_count = 0;
     }
     to->dropped += from->dropped; /* of all its ranks: nothing says whose */
+    to->dropped_full += from->dropped_full;
+    to->dropped_no_lane += from->dropped_no_lane;
+    to->dropped_deep += from->dropped_deep;
 }
 
 static int narrow(struct narrowing *n, struct sp__source *whole, struct sp__source *shown, sp_error *error)

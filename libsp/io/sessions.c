@@ -16,7 +16,6 @@ struct counting {
     uint64_t floor[SP__LANES]; /* records below were reset */
     uint64_t dropped[SP__LANES];
     uint64_t measured[SP__LANES]; /* calls that the lane's last statistics count */
-    uint64_t lost_no_lane;
     uint64_t calls;
     bool risen; /* a floor rose while counting: once more */
     struct sp__record records[SP__FRAME_RECORDS_MOST];
@@ -73,9 +72,7 @@ static void count_frame(struct counting *c, const struct sp__frame *frame, const
     } else if (frame->type == SP__FRAME_COUNTERS && frame->length >= sizeof(struct sp__counters)) {
         struct sp__counters counters;
         memcpy(&counters, payload, sizeof counters);
-        c->dropped[frame->lane] = counters.dropped;
-        if (frame->lane == 0)
-            c->lost_no_lane = counters.lost_no_lane;
+        c->dropped[frame->lane] = sp__counters_lost(&counters);
     }
 }
 
@@ -97,7 +94,6 @@ static void count_spool(const char *path, sp_rank_info *info)
             count_frame(c, &frame, reader.payload);
     }
     info->calls += c->calls;
-    info->dropped += c->lost_no_lane;
     for (size_t lane = 0; lane < SP__LANES; lane++) {
         info->calls += c->measured[lane];
         info->dropped += c->dropped[lane];
@@ -140,7 +136,7 @@ static void fill_figures(sp_rank_info *info, const struct sp__life *life)
             count_spool(life->spools[i], info);
     } else if (life->note) {
         info->calls = life->note->calls;
-        info->dropped = life->note->dropped + life->note->lost_no_lane;
+        info->dropped = sp__counters_lost(&life->note->counters);
     }
     info->bytes = life->segment_bytes + life->spool_bytes;
     struct stat s;

@@ -6,6 +6,14 @@
 #include "source.h"
 #include "utf8.h"
 
+void sp__source_dropped(struct sp__source *source, const struct sp__counters *counters)
+{
+    source->dropped += sp__counters_lost(counters);
+    source->dropped_full += counters->dropped;
+    source->dropped_no_lane += counters->lost_no_lane;
+    source->dropped_deep += counters->too_deep;
+}
+
 struct sp__source *sp__source_create(const char *path)
 {
     struct sp__source *source = calloc(1, sizeof *source);

@@ -9,6 +9,7 @@
 
 #include "../scope_profiler_io.h"
 #include "../shared/recording.h"
+#include "../shared/spool.h"
 
 /* Columns of calls. The caller owns the arrays; thread, call and parent may be NULL: not wanted. */
 struct sp__calls {
@@ -68,7 +69,8 @@ struct sp__source {
     char hostname[256];
     char language[16];
     char incarnation[33]; /* "" for plain files; parts of one rank join only where both are of one session */
-    uint64_t dropped;
+    uint64_t dropped;     /* whatever the reason: sp__source_dropped */
+    uint64_t dropped_full, dropped_no_lane, dropped_deep;  /* of these, as far as the reason is known */
     uint64_t lost;                                         /* gaps and damaged bytes found while reading */
     int64_t clock_error_ns;                                /* -1 unknown */
     int64_t birth_mono_ns, birth_realtime_ns, end_mono_ns; /* -1 unknown */
@@ -131,6 +133,9 @@ int sp__append_recording(sp_inputs *inputs, struct sp__recording *recording, con
 /* source.c: what openers share. sp__source_free frees the source and all that it owns,
  * `data` excepted. */
 struct sp__source *sp__source_create(const char *path); /* unknown values set; NULL: no memory */
+
+/* Adds the calls that one life lost while recording. */
+void sp__source_dropped(struct sp__source *source, const struct sp__counters *counters);
 void sp__source_free(struct sp__source *source);
 /* Statistics without events: a summary that says nothing of when and how they were spread. */
 void sp__source_row_aggregate(struct sp__source_row *row, int64_t total, int64_t minimum, int64_t maximum,

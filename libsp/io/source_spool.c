@@ -116,7 +116,7 @@ static bool fill(struct sp__source *source, const struct sp__recording *recordin
     snprintf(source->hostname, sizeof source->hostname, "%.*s", (int)sizeof source->hostname - 1, id->hostname);
     snprintf(source->language, sizeof source->language, "%s", id->language == SP__LANGUAGE_FORTRAN ? "fortran" : "c");
     sp__incarnation_text(id->incarnation, source->incarnation);
-    source->dropped = recording->counters.dropped + recording->counters.lost_no_lane;
+    sp__source_dropped(source, &recording->counters);
     source->clock_error_ns = recording->clock_error_ns;
     source->birth_mono_ns = id->birth.mono_ns;
     source->birth_realtime_ns = id->birth_realtime_ns;

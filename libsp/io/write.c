@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../shared/layout.h"
 #include "../shared/names.h"
 #include "inputs.h"
 #include "write.h"
@@ -186,14 +187,34 @@ static unsigned long long large(uint64_t value)
     return value;
 }
 
-static void warn_of_source(struct sp__writing *writing, const struct sp__source *source)
+static void warn_of_dropped(struct sp__writing *writing, const struct sp__source *source)
 {
     unsigned rank = source->rank;
-    if (source->dropped)
+    uint64_t known = source->dropped_full + source->dropped_no_lane + source->dropped_deep;
+    if (source->dropped_full)
         sp__writing_warn(writing,
                          "%s: rank %u dropped %llu calls while recording, since its ring was full: set SP_RING or "
                          "SP_FULL_WAIT higher",
-                         source->path, rank, large(source->dropped));
+                         source->path, rank, large(source->dropped_full));
+    if (source->dropped_no_lane)
+        sp__writing_warn(writing,
+                         "%s: rank %u dropped %llu calls while recording, of threads without a place: %d threads at "
+                         "a time are recorded, as far as /dev/shm has room",
+                         source->path, rank, large(source->dropped_no_lane), SP__LANES);
+    if (source->dropped_deep)
+        sp__writing_warn(writing,
+                         "%s: rank %u dropped %llu calls while recording, since they were nested too deep: %d open "
+                         "calls of a thread are recorded, as far as /dev/shm has room",
+                         source->path, rank, large(source->dropped_deep), SP__STACK_MOST);
+    if (source->dropped > known)
+        sp__writing_warn(writing, "%s: rank %u dropped %llu calls while recording", source->path, rank,
+                         large(source->dropped - known));
+}
+
+static void warn_of_source(struct sp__writing *writing, const struct sp__source *source)
+{
+    unsigned rank = source->rank;
+    warn_of_dropped(writing, source);
     if (source->lost)
         sp__writing_warn(writing, "%s: %llu records or bytes of rank %u are missing or damaged and left out",
                          source->path, large(source->lost), rank);

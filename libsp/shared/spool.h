@@ -83,6 +83,12 @@ struct sp__counters {
     uint64_t lost_no_lane; /* of the whole segment, in lane 0's frame */
 };
 
+/* Calls that were made and are recorded nowhere, for whatever reason. */
+static inline uint64_t sp__counters_lost(const struct sp__counters *counters)
+{
+    return counters->dropped + counters->lost_no_lane + counters->too_deep;
+}
+
 /* Encoding of records: at most SP__ENCODED_MOST bytes each, typically 5 to 8; self-contained per frame. */
 enum { SP__ENCODED_MOST = 32, SP__FRAME_RECORDS_MOST = 8192, SP__FRAME_LENGTH_MOST = 1 << 24 };
 size_t sp__records_encode(const struct sp__record *records, size_t count, unsigned char *buffer);

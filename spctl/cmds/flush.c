@@ -38,8 +38,7 @@ static int finish(json_t *answer, const char *session)
     json_t *warnings = json_object_get(answer, "warnings");
     print_answer(answer, session);
     if (dropped > 0) {
-        say("%s: %" PRIu64 " calls were dropped, because a ring was full; a larger SP_RING or SP_FULL_WAIT helps",
-            session, (uint64_t)dropped);
+        say("%s: %" PRIu64 " calls were dropped while recording", session, (uint64_t)dropped);
         end = END_LOSS;
     }
     for (size_t i = 0; i < json_array_size(warnings); ++i) {
