@@ -1,7 +1,7 @@
 /* work [OPTION]... PREFIX: makes a known number of calls for the integration tests, N x outer { left, right { deep } }.
  *
  *   -r RANK   rank, 0           -n N      iterations, 100          -p US     pause after each iteration
- *   -t N      so many threads   -d DEPTH  once, so deep recursion  -f        a child is forked half way, and calls too
+ *   -t N      so many threads   -d DEPTH  once, so many open calls -f        a child is forked half way, and calls too
  *   -w        waits for a byte of standard input before its calls
  *   -s        flush half way    -e END    how it ends: finalize (default), kill, open (a call is left open, then
  * SIGKILL), wait (until standard input ends, then finalize), leave (without finalize)
@@ -78,11 +78,10 @@ static void threads(void)
 
 static void recurse(int region, long depth)
 {
-    if (!depth)
-        return;
-    sp_begin(region);
-    recurse(region, depth - 1);
-    sp_end(region);
+    for (long i = 0; i < depth; i++)
+        sp_begin(region);
+    for (long i = 0; i < depth; i++)
+        sp_end(region);
 }
 
 static void child(void)

@@ -307,10 +307,14 @@ static void state_listed_wrongly(void **state)
     uint64_t calls;
     start_named(&p, NULL, 1700000000000000000);
     calls_made(&p, 0, 6);
+    atomic_store(&p.lanes[0].dropped, 1);
+    atomic_store(&p.header->lost_no_lane, 2);
+    atomic_store(&p.lanes[0].too_deep, 4);
     struct seen s = listed(p.identity.session);
     assert_int_equal(s.count, 1);
     assert_int_equal(s.last.state, SP_RANK_RECORDING);
     assert_int_equal(s.last.undrained, 6);
+    assert_int_equal(s.last.dropped, 7);
     assert_int_equal(s.last.rank, 3);
     assert_string_equal(s.last.session, p.identity.session);
     assert_true(s.last.age_ns > 0 && s.last.bytes > 0);
@@ -330,10 +334,12 @@ static void state_listed_wrongly(void **state)
     s = listed(p.identity.session);
     assert_int_equal(s.last.state, SP_RANK_SPOOLED);
     assert_int_equal(s.last.calls, 6);
+    assert_int_equal(s.last.dropped, 7);
     publish(&p, file);
     s = listed(p.identity.session);
     assert_int_equal(s.last.state, SP_RANK_PUBLISHED);
     assert_int_equal(s.last.calls, 6);
+    assert_int_equal(s.last.dropped, 7);
     assert_string_equal(s.last.file, file);
     assert_int_equal(s.count, 1);
 }
