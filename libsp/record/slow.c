@@ -75,12 +75,19 @@ sp_status sp__hold(struct sp_profiler *p, struct sp__writer *w, uint32_t *ret_st
     }
 }
 
-static sp_status push_deep(struct sp_profiler *p, struct sp__writer *w, uint32_t region, uint64_t token, sp_status why)
+/* What begins during a pause is not to be recorded, so that nothing is lost there. */
+static void count_deep(struct sp_profiler *p, struct sp__writer *w, uint32_t state)
 {
+    if (state == SP__PAUSED)
+        return;
     if (w->lane)
         sp__count(&w->lane->too_deep, 1);
     else
         count_lost(p);
+}
+
+static sp_status push_deep(struct sp__writer *w, uint32_t region, uint64_t token, sp_status why)
+{
     if (!w->deep) {
         void *map = mmap(NULL, (size_t)SP__DEEP_MOST * sizeof *w->deep, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -120,10 +127,10 @@ static sp_status begin_held(struct sp_profiler *p, struct sp__writer *w, uint32_
     w->regions = atomic_load_explicit(&p->header->region_count, memory_order_acquire);
     if (region >= w->regions)
         return SP_ERR_INACTIVE;
-    if (!w->lane)
-        return push_deep(p, w, region, token, why);
-    if (w->deep_count || w->deep_lost || (w->depth >= w->reserved && !grow_stack(p, w)))
-        return push_deep(p, w, region, token, SP_ERR_TOO_DEEP);
+    if (!w->lane || w->deep_count || w->deep_lost || (w->depth >= w->reserved && !grow_stack(p, w))) {
+        count_deep(p, w, state);
+        return push_deep(w, region, token, w->lane ? SP_ERR_TOO_DEEP : why);
+    }
     sp__push(w, region, state == SP__PAUSED ? SP__OPEN_UNRECORDED : 0, token, w->clock);
     return SP_OK;
 }
