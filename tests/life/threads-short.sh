@@ -10,6 +10,9 @@ check() { # NAME WITHOUT_A_LANE
     counted=$(sed -n 's/.* ms, \([0-9]*\) without.*/\1/p' "$T/out.$1")
     ((counted == $2)) || fail "$1: $counted calls found no lane, not $2"
     join "$T/$1.h5" "$SP_SESSION"
+    ((counted == 0)) || grep -q "dropped $counted calls while recording, of threads without a place" "$T/merge" ||
+        fail "$1: the merge does not say why calls are missing: $(cat "$T/merge")"
+    grep -q 'ring was full' "$T/merge" && fail "$1: a full ring is blamed: $(cat "$T/merge")"
     expect "$T/$1.h5" outer $(((made - counted) / 2))
     expect "$T/$1.h5" inner $(((made - counted) / 2))
     expect "$T/$1.h5" @sp_dropped_records "$counted"
