@@ -3,7 +3,8 @@
  * are left without a word, as by longjmp: an exit closes what is still open inside.
  *
  * All else is done once for each function and thread, with signals held and under one lock. In a signal handler, which
- * may have interrupted malloc, a function that has no name yet is not recorded but named by the next call outside. */
+ * may have interrupted malloc, a function that has no name yet is not recorded: the next call of another one outside of
+ * handlers names it, and it is recorded from then on. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -28,21 +29,27 @@ static bool has_key;
 static bool started;        /* guarded by lock */
 static unsigned generation; /* of the profiler that the table's regions belong to; guarded by lock */
 
-SP__PLAIN void sp__function_close(struct sp__function_thread *t)
+SP__PLAIN void sp__function_close(struct sp__function_thread *t, uint32_t depth)
 {
-    int region = t->calls[t->depth - 1].region;
-    if (region >= 0 && t->generation == sp_generation())
-        sp_end(region);
-    t->calls[t->depth - 1].region = SP__NOT_RECORDED;
-    t->depth--;
+    if (t->depth <= depth)
+        return;
+    for (; t->beyond > 0; t->beyond--) {
+        if (t->beyond > t->beyond_old && t->generation == sp_generation())
+            (void)sp_profiler_end_last(sp_default_profiler());
+    }
+    t->beyond_old = 0;
+    while (t->depth > depth) {
+        struct sp__function_call *call = &t->calls[t->depth - 1];
+        if (call->region >= 0 && t->generation == sp_generation())
+            sp_end(call->region);
+        call->region = SP__NOT_RECORDED;
+        t->depth--;
+    }
 }
 
 SP__PLAIN void sp__function_close_all(void)
 {
-    struct sp__function_thread *t = &sp__function_self;
-    t->beyond = 0;
-    while (t->depth > 0)
-        sp__function_close(t);
+    sp__function_close(&sp__function_self, 0);
 }
 
 /* libsp has given the lane back by now. Runs again where a later destructor of the thread calls an instrumented
@@ -145,6 +152,8 @@ SP__PLAIN static void look_around(struct sp__function_thread *t, uint32_t open)
         (void)resolve(function);
     for (uint32_t i = 0; t->generation != now && i < open; i++)
         t->calls[i].region = SP__NOT_RECORDED; /* those calls belong to another profiler, or to a fork's parent */
+    if (t->generation != now)
+        t->beyond_old = t->beyond;
     t->generation = now;
     /* Seen, unless an object is about to go. */
     if (atomic_load_explicit(&unloading, memory_order_acquire) == 0)
@@ -191,22 +200,54 @@ SP__COLD SP__PLAIN static int resolve_first(struct sp__function_thread *t, const
 }
 
 /* A caller's frame lies above: what is open below was left, by an exception through functions of clang, which calls no
- * exit hook then, or by a jump whose target was not known. Not so between two stacks: handlers' and coroutines'. */
-SP__COLD SP__PLAIN static void close_left(struct sp__function_thread *t, uintptr_t frame)
+ * exit hook then, or by a jump whose target was not known. Not so between two stacks: handlers' and coroutines'.
+ *
+ * At the very frame lies what the function is inlined into: it returns to the same site, and its hook was called from
+ * another place. Any other was left. (What is left and not told from that is so once for each place: it does not grow.)
+ */
+SP__COLD SP__PLAIN static void close_left(struct sp__function_thread *t, const struct sp__function_call *next)
 {
-    stack_t other;
-    if (frame - t->stack >= t->stack_size || (sigaltstack(NULL, &other) == 0 && (other.ss_flags & SS_ONSTACK)))
+    const struct sp__function_call *calls = t->calls;
+    uint32_t depth = t->depth;
+    if (calls[depth - 1].frame < next->frame) {
+        stack_t other;
+        if (next->frame - t->stack >= t->stack_size ||
+            (sigaltstack(NULL, &other) == 0 && (other.ss_flags & SS_ONSTACK)))
+            return;
+        while (depth > 0 && calls[depth - 1].frame < next->frame && calls[depth - 1].frame - t->stack < t->stack_size)
+            depth--;
+    }
+    for (uint32_t i = depth; i > 0 && calls[i - 1].frame == next->frame; i--) {
+        const struct sp__function_call *call = &calls[i - 1];
+        if (call->site != next->site || (call->place == next->place && call->function == next->function))
+            depth = i - 1;
+    }
+    sp__function_close(t, depth);
+}
+
+/* libsp counts what is deeper than it keeps, and each end finds its own. What has no region is not waited for. */
+SP__COLD SP__PLAIN static void enter_beyond(struct sp__function_thread *t, int region)
+{
+    if (region < 0)
         return;
-    while (t->depth > 0 && t->calls[t->depth - 1].frame < frame &&
-           t->calls[t->depth - 1].frame - t->stack < t->stack_size)
-        sp__function_close(t);
-    t->beyond = 0;
+    t->beyond++;
+    sp_begin(region);
+}
+
+SP__COLD SP__PLAIN static void leave_beyond(struct sp__function_thread *t, int region)
+{
+    if (region < 0)
+        return;
+    if (t->beyond <= t->beyond_old)
+        t->beyond_old--;
+    else if (t->generation == sp_generation())
+        sp_end(region);
+    t->beyond--;
 }
 
 SP__PLAIN void __cyg_profile_func_enter(void *function, void *site)
 {
     struct sp__function_thread *t = &sp__function_self;
-    (void)site;
     bool usable = true;
     if (SP__UNLIKELY(t->epoch != atomic_load_explicit(&sp__function_epoch, memory_order_relaxed) ||
                      t->generation != sp_generation())) {
@@ -223,23 +264,23 @@ SP__PLAIN void __cyg_profile_func_enter(void *function, void *site)
         if (region == SP__EXCLUDED)
             return;
     }
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    if (SP__UNLIKELY(t->depth > 0 && t->calls[t->depth - 1].frame < frame))
-        close_left(t, frame);
+    struct sp__function_call next = {function, site, __builtin_return_address(0), (uintptr_t)__builtin_frame_address(0),
+                                     SP__NOT_RECORDED};
+    if (SP__UNLIKELY(t->depth > 0 && t->calls[t->depth - 1].frame <= next.frame))
+        close_left(t, &next);
     uint32_t depth = t->depth;
     if (SP__UNLIKELY(depth == CALLS_MOST)) {
-        t->beyond++;
+        enter_beyond(t, region);
         return;
     }
     /* A handler that comes before depth has moved uses the same entry and leaves it again; one that comes later may
      * jump away and close it. */
     struct sp__function_call *call = &t->calls[depth];
-    call->region = SP__NOT_RECORDED;
+    *call = next;
     atomic_signal_fence(memory_order_seq_cst);
     t->depth = depth + 1;
     atomic_signal_fence(memory_order_seq_cst);
-    call->function = function;
-    call->frame = frame;
+    *call = next;
     call->region = region;
     if (SP__LIKELY(region >= 0))
         sp_begin(region);
@@ -248,17 +289,17 @@ SP__PLAIN void __cyg_profile_func_enter(void *function, void *site)
 /* An exit of what is not the innermost open call. */
 SP__COLD SP__PLAIN static void leave_outer(struct sp__function_thread *t, const void *function)
 {
-    if (t->busy || sp__table_get(function) == SP__EXCLUDED)
+    int region = sp__table_get(function);
+    if (t->busy || region == SP__EXCLUDED)
         return;
     if (t->beyond > 0) {
-        t->beyond--;
+        leave_beyond(t, region);
         return;
     }
     for (uint32_t i = t->depth; i-- > 0;) {
         if (t->calls[i].function != function)
             continue;
-        while (t->depth > i)
-            sp__function_close(t);
+        sp__function_close(t, i);
         return;
     }
 }

@@ -23,14 +23,17 @@ enum { SP__NOT_RECORDED = -1 }; /* a call that stands among the open ones and ha
 /* hooks.c: the calls of this thread that are open, innermost last. */
 struct sp__function_call {
     const void *function;
-    uintptr_t frame; /* of the hook */
-    int region;      /* SP__NOT_RECORDED: only its exit is waited for */
+    const void *site;  /* where the function returns to; an inlined one: where that it is inlined into does */
+    const void *place; /* where the hook returns to */
+    uintptr_t frame;   /* of the hook */
+    int region;        /* SP__NOT_RECORDED: only its exit is waited for */
 };
 
 struct sp__function_thread {
     struct sp__function_call *calls; /* NULL before the thread's first call */
     uint32_t depth;
-    uint32_t beyond;             /* calls that found no room above depth */
+    uint32_t beyond;             /* calls that found no room above depth: libsp counts them */
+    uint32_t beyond_old;         /* the outermost of those: not of the profiler of this generation */
     unsigned generation;         /* of the profiler that the regions in calls belong to */
     uint32_t epoch;              /* sp__function_epoch when this thread looked last */
     bool busy;                   /* in the library's slow ways: hooks of functions that those call do nothing */
@@ -42,8 +45,8 @@ extern _Thread_local struct sp__function_thread sp__function_self;
 /* Moves whenever threads have to look: a function waits to be named, or an object is being unloaded. */
 extern _Atomic uint32_t sp__function_epoch;
 
-/* Ends the innermost open call. */
-void sp__function_close(struct sp__function_thread *t);
+/* Ends the innermost open calls until `depth` are left. */
+void sp__function_close(struct sp__function_thread *t, uint32_t depth);
 /* Ends all open calls of this thread. */
 void sp__function_close_all(void);
 

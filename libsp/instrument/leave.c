@@ -41,15 +41,15 @@ SP__PLAIN static void leave(const struct __jmp_buf_tag *environment)
         start = (uintptr_t)other.ss_sp;
         size = other.ss_size;
     }
-    while (t->depth > 0) {
-        uintptr_t frame = t->calls[t->depth - 1].frame;
+    uint32_t depth = t->depth;
+    for (; depth > 0; depth--) {
+        uintptr_t frame = t->calls[depth - 1].frame;
         bool on_other = frame - start < size && target - start >= size;
         bool below = (frame >= here || size > 0) && frame + 16 < target;
         if (!on_other && !below)
             break;
-        sp__function_close(t);
-        t->beyond = 0;
     }
+    sp__function_close(t, depth);
 }
 #else
 /* Where the jump goes is not known: the next exit of an outer function closes what it left open. */

@@ -31,8 +31,28 @@ for compiler in g++ clang++; do
 1 1 main > solver::Grid::~Grid()
 1 1 /main > void solver::long_name<.*~[0-9a-f]{16}/
 TREE
+    # Inlined and left by exceptions, each function is still under its caller: as many as are made, as deep as they are.
+    [[ $compiler == g++ ]] && levels='0 3' || levels=1
+    for level in $levels; do
+        "$compiler" -O$level -finstrument-functions -o "$T/p" "$ROOT/tests/functions/throws.cpp" 2>"$T/log" ||
+            fail "$compiler -O$level: $(head -n 3 "$T/log")"
+        preloaded "$name-$level" 0 "$T/p"
+        "$PY" "$TOOLS/call_tree.py" "$T/$name-$level.h5" >"$T/tree"
+        grep fibonacci "$T/tree" >"$T/fibonacci"
+        [[ -e $T/fibonacci.0 ]] || cp "$T/fibonacci" "$T/fibonacci.0"
+        cmp -s "$T/fibonacci" "$T/fibonacci.0" || fail "$compiler -O$level: another tree of fibonacci than without -O"
+        tree "$name-$level" <<TREE
+1 1 main
+2000 1 main > thrower(int)
+1001 1 main > leaf()
+1 1 main > alone()
+1000 1 main > alone() > between(int)
+1000 1 main > alone() > between(int) > thrower(int)
+$(<"$T/fibonacci.0")
+TREE
+    done
 done
 trees
 foreign=$(ldd "$PRELOAD" | grep -E 'stdc|libgcc')
 [[ -z $foreign ]] || fail "libsp_instrument.so links $foreign"
-echo "a C++ program's tree over exceptions, 1023 bytes of a longer name"
+echo "a C++ program's tree over exceptions and inlined, 1023 bytes of a longer name"

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,9 +265,20 @@ static void loop(void)
 }
 
 /* As deep as the stack allows is more than anybody keeps. */
-static int deep(int n)
+static int deep(int n, bool jumps)
 {
-    return n == 0 ? 0 : deep(n - 1) + 1;
+    if (n == 0 && jumps)
+        longjmp(place, 1);
+    return n == 0 ? 0 : deep(n - 1, jumps) + 1;
+}
+
+static void all_deep(void)
+{
+    printf("deep %d\n", deep(150000, false));
+    inner();
+    if (setjmp(place) == 0)
+        (void)deep(150000, true);
+    inner();
 }
 
 __attribute__((destructor)) static void last(void)
@@ -298,6 +310,6 @@ int main(int argc, char **argv)
     else if (strcmp(mode, "loop") == 0)
         loop();
     else if (strcmp(mode, "deep") == 0)
-        printf("deep %d\n", deep(150000));
+        all_deep();
     return 0;
 }
