@@ -2,14 +2,19 @@
  * excludes; "#" begins a comment line; blanks around a line don't count. A function is recorded if a glob without "!"
  * matches its name, or there is none of those, and no glob with "!" does. */
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "env.h"
 #include "instrument.h"
 #include "message.h"
+
+enum { FILE_MOST = 1 << 20 };
 
 struct glob {
     struct glob *next;
@@ -84,16 +89,35 @@ SP__PLAIN static void remember(struct faults *faults, const char *fault, int lin
     }
 }
 
+/* Neither waits, as a FIFO makes a reader do, nor reads without end. What is wrong goes to *ret_fault. */
+SP__PLAIN static FILE *open_file(const char *path, const char **ret_fault)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    FILE *file = NULL;
+    if (fd < 0 || fstat(fd, &status) != 0)
+        *ret_fault = sp__error_text(errno);
+    else if (!S_ISREG(status.st_mode))
+        *ret_fault = "it is not a regular file: write the globs into one";
+    else if (status.st_size > FILE_MOST)
+        *ret_fault = "it is larger than 1 MiB: write fewer globs, with \"*\"";
+    else if (!(file = fdopen(fd, "r")))
+        *ret_fault = sp__error_text(errno);
+    if (!file && fd >= 0)
+        close(fd);
+    return file;
+}
+
 SP__PLAIN void sp__filter_read(void)
 {
     char path[SP__PATH_SIZE];
     int error = sp__filter_file(path, sizeof path);
     if (error == -ENOENT)
         return;
-    FILE *file = error ? NULL : fopen(path, "re");
+    const char *fault = error ? sp__error_text(-error) : NULL;
+    FILE *file = error ? NULL : open_file(path, &fault);
     if (!file) {
-        sp__say(SP__SAY_FILTER, "SP_FILTER: %.900s cannot be read: %s; all functions are recorded", path,
-                sp__error_text(error ? -error : errno));
+        sp__say(SP__SAY_FILTER, "SP_FILTER: %.900s cannot be read: %s; all functions are recorded", path, fault);
         return;
     }
     struct faults faults = {0};
@@ -101,7 +125,7 @@ SP__PLAIN void sp__filter_read(void)
     size_t room = 0;
     ssize_t length;
     for (int number = 1; (length = getline(&line, &room, file)) >= 0; number++) {
-        const char *fault = read_line(line, (size_t)length);
+        fault = read_line(line, (size_t)length);
         if (fault)
             remember(&faults, fault, number);
     }

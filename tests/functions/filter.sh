@@ -30,5 +30,16 @@ tree none <<<'1 1 main
 1 1 main > leave > last'
 [[ $(cat "$T/out.none") == "scope_profiler: SP_FILTER: $T/none cannot be read: "*"; all functions are recorded" ]] ||
     fail "a filter that is not there: $(cat "$T/out.none")"
+
+# What would hang the program, or never end, is not read.
+mkfifo "$T/fifo"
+truncate -s 1048577 "$T/large"
+for file in "$T/fifo" /dev/zero "$T" "$T/large"; do
+    name=odd-${file//\//-}
+    SP_FILTER=$file preloaded "$name" 3 "$BUILT/functions" exit
+    cp "$T/none.expected" "$T/$name.expected"
+    [[ $(cat "$T/out.$name") == "scope_profiler: SP_FILTER: $file cannot be read: it is "*": write "*"; all functions are recorded" ]] ||
+        fail "SP_FILTER=$file: $(cat "$T/out.$name")"
+done
 trees
-echo "filters: globs, exclusions, bad lines, no such file"
+echo "filters: globs, exclusions, bad lines, no such file, no regular file, too large a one"
