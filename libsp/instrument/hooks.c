@@ -25,7 +25,7 @@ _Atomic uint32_t sp__function_epoch = 1;
 static _Atomic uint32_t unloading; /* dlcloses under way */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t key;
-static bool has_key;
+static bool has_key;        /* guarded by lock until started */
 static bool started;        /* guarded by lock */
 static unsigned generation; /* of the profiler that the table's regions belong to; guarded by lock */
 
@@ -65,10 +65,12 @@ SP__PLAIN static void free_calls(void *thread)
 struct slow {
     sigset_t mask;
     uint32_t depth;
+    uint32_t epoch;
     int saved_errno;
 };
 
-/* false: a hook of a function that the slow way itself called. The open calls are hidden from such. */
+/* false: a hook of a function that the slow way itself called, as the program's own malloc. The open calls are hidden
+ * from such, and so is that there is nothing to catch up with: they end here. */
 SP__PLAIN static bool slow_begin(struct sp__function_thread *t, struct slow *ret)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
@@ -82,13 +84,16 @@ SP__PLAIN static bool slow_begin(struct sp__function_thread *t, struct slow *ret
     pthread_sigmask(SIG_BLOCK, &all, &ret->mask);
     t->busy = true;
     ret->depth = t->depth;
+    ret->epoch = t->epoch;
     t->depth = 0;
+    t->epoch = 0;
     return true;
 }
 
 SP__PLAIN static void slow_end(struct sp__function_thread *t, const struct slow *slow)
 {
     t->depth = slow->depth;
+    t->epoch = slow->epoch;
     t->busy = false;
     pthread_sigmask(SIG_SETMASK, &slow->mask, NULL);
     errno = slow->saved_errno;
@@ -133,12 +138,13 @@ SP__PLAIN static int resolve(const void *function)
     return region;
 }
 
-/* Brings table and thread up to date. `open` is how many calls the thread has open. The lock is held. */
-SP__PLAIN static void look_around(struct sp__function_thread *t, uint32_t open)
+/* Brings table and thread up to date. The lock is held. */
+SP__PLAIN static void look_around(struct sp__function_thread *t, struct slow *slow)
 {
     uint32_t epoch = atomic_load_explicit(&sp__function_epoch, memory_order_acquire);
     if (!started) {
         started = true;
+        has_key = pthread_key_create(&key, free_calls) == 0; /* another library's constructor may come before set_up */
         sp__filter_read();
         (void)sp_init_language(NULL, SP_RANK_AUTO, SP_LANGUAGE_TOOL); /* says itself what is wrong */
     }
@@ -150,14 +156,14 @@ SP__PLAIN static void look_around(struct sp__function_thread *t, uint32_t open)
     sp__function_unloaded(sp__table_forget);
     for (const void *function; sp_is_active() && (function = sp__table_deferred());)
         (void)resolve(function);
-    for (uint32_t i = 0; t->generation != now && i < open; i++)
+    for (uint32_t i = 0; t->generation != now && i < slow->depth; i++)
         t->calls[i].region = SP__NOT_RECORDED; /* those calls belong to another profiler, or to a fork's parent */
     if (t->generation != now)
         t->beyond_old = t->beyond;
     t->generation = now;
     /* Seen, unless an object is about to go. */
     if (atomic_load_explicit(&unloading, memory_order_acquire) == 0)
-        t->epoch = epoch;
+        slow->epoch = epoch;
 }
 
 /* This thread has something to look at. false: its calls cannot be kept. */
@@ -168,11 +174,13 @@ SP__COLD SP__PLAIN static bool catch_up(struct sp__function_thread *t)
         return false;
     if (!sp__in_handler()) {
         pthread_mutex_lock(&lock);
-        look_around(t, slow.depth);
+        look_around(t, &slow);
         pthread_mutex_unlock(&lock);
         (void)make_calls(t);
     }
     bool calls = t->calls != NULL;
+    if (!calls)
+        slow.epoch = 0; /* the next call tries again */
     slow_end(t, &slow);
     return calls;
 }
@@ -187,10 +195,10 @@ SP__COLD SP__PLAIN static int resolve_first(struct sp__function_thread *t, const
         sp__table_defer(function);
     } else {
         pthread_mutex_lock(&lock);
-        look_around(t, slow.depth);
+        look_around(t, &slow);
         region = resolve(function);
         if (sp_generation() != generation) { /* a forked child that follows started with its first region */
-            look_around(t, slow.depth);
+            look_around(t, &slow);
             region = resolve(function);
         }
         pthread_mutex_unlock(&lock);
@@ -363,7 +371,6 @@ SP__PLAIN static void go_on(void)
 
 SP__PLAIN __attribute__((constructor)) static void set_up(void)
 {
-    has_key = pthread_key_create(&key, free_calls) == 0;
     (void)pthread_atfork(hold, go_on, go_on);
 }
 

@@ -79,6 +79,14 @@ tree follow <<<'2 2 last
 1 1 outer
 2 1 outer > inner'
 
+# The library's own calls of the program's malloc disturb nothing that is open.
+$CC -O1 -fno-builtin -finstrument-functions -pthread -o "$T/malloc" "$ROOT/tests/functions/malloc.c" 2>"$T/log" ||
+    fail "malloc.c: $(head -n 3 "$T/log")"
+preloaded malloc 0 "$T/malloc"
+"$PY" "$TOOLS/call_tree.py" "$T/malloc.h5" | grep -E ' (main|thread|early)( > work)?$' >"$T/tree"
+[[ $(sort "$T/tree") == $'1 1 early\n1 1 main\n1 1 thread\n1 1 thread > work\n2 1 main > work' ]] ||
+    fail "a program with a malloc of its own: $(paste -sd ';' "$T/tree")"
+
 # Deeper than anything is kept, twice, the second time left by longjmp: each call is recorded or counted.
 preloaded deep 0 "$BUILT/functions" deep
 grep -q '^deep 150000$' "$T/out.deep" || fail "a program of 150,000 nested calls prints $(tail -n 1 "$T/out.deep")"
@@ -86,4 +94,4 @@ n=$(counted "$T/deep.h5" main all_deep inner last deep):$(grep -aoh '"too_deep":
 [[ $n == '1 1 2 1 32764:"too_deep":267238' ]] ||
     fail "of main, all_deep, inner, last, and deep twice 150,001 times, 16,382 to be kept: $n"
 trees
-echo "call trees of a C program: plain, stripped, linked, left by longjmp, setcontext, exit, death and pthread_exit"
+echo "call trees of a C program: plain, stripped, linked, left by longjmp, setcontext, exit, death and pthread_exit; an own malloc"
