@@ -50,14 +50,42 @@ static bool shared_with_others(int folder)
     return false;
 }
 
+/* How long the process has been running, in seconds; -1 unknown. */
+static double age_of(pid_t pid)
+{
+    char path[64], text[1024];
+    struct timespec now;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[length] = '\0';
+    const char *at = strrchr(text, ')'); /* a process may call itself anything */
+    for (int field = 2; at && field < 22; ++field)
+        at = strchr(at + 1, ' ');
+    if (!at || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+        return -1;
+    return (double)now.tv_sec - (double)strtoull(at, NULL, 10) / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* Whoever writes the file has been running since before it was last written to: else it only has the number now. */
+static bool may_be_writing(pid_t pid, const struct stat *info)
+{
+    if (kill(pid, 0) != 0 && errno == ESRCH)
+        return false;
+    double age = age_of(pid);
+    return age < 0 || age + 2 > (double)(time(NULL) - info->st_mtime);
+}
+
 bool litter_is(int folder, const char *name)
 {
     struct stat info;
     size_t base;
     pid_t pid = pid_of(name, &base);
-    if (pid == 0 || kill(pid, 0) == 0 || errno != ESRCH)
+    if (pid == 0 || fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode))
         return false;
-    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode))
+    if (may_be_writing(pid, &info))
         return false;
     return !shared_with_others(folder) || time(NULL) - info.st_mtime > 3600;
 }

@@ -3,7 +3,7 @@ BUILT=$SP_TEST_BIN/tests/functions # functions, functions-{linked,own}, libfunct
 PRELOAD=$SP_TEST_BIN/libsp/instrument/libsp_instrument.so
 
 # preloaded NAME STATUS PROGRAM ARGUMENT...: runs a program that knows nothing of the library, in a session of its own,
-# which is merged into $T/NAME.h5. Its output goes to $T/out.NAME.
+# which is merged into $T/NAME.h5, with status $MERGED where that is set. Its output goes to $T/out.NAME.
 preloaded() {
     local name=$1 wanted=$2 status
     shift 2
@@ -12,7 +12,9 @@ preloaded() {
     status=$?
     ((status == wanted)) ||
         fail "$name: the program ended with status $status, not $wanted: $(tail -n 2 "$T/out.$name")"
-    spctl merge "$SP_SESSION" -o "$T/$name.h5" >"$T/merge" 2>&1 || fail "$name: spctl merge: $(tail -n 1 "$T/merge")"
+    spctl merge "$SP_SESSION" -o "$T/$name.h5" >"$T/merge" 2>&1
+    status=$?
+    ((status == ${MERGED:-0})) || fail "$name: spctl merge ends with $status: $(tail -n 1 "$T/merge")"
 }
 
 # tree NAME <<<EXPECTED: the call tree of $T/NAME.h5 has to be exactly that, once `trees` is called: see call_tree.py.

@@ -88,7 +88,7 @@ preloaded malloc 0 "$T/malloc"
     fail "a program with a malloc of its own: $(paste -sd ';' "$T/tree")"
 
 # Deeper than anything is kept, twice, the second time left by longjmp: each call is recorded or counted.
-preloaded deep 0 "$BUILT/functions" deep
+MERGED=3 preloaded deep 0 "$BUILT/functions" deep
 grep -q '^deep 150000$' "$T/out.deep" || fail "a program of 150,000 nested calls prints $(tail -n 1 "$T/out.deep")"
 n=$(counted "$T/deep.h5" main all_deep inner last deep):$(grep -aoh '"too_deep":[1-9][0-9]*' "$T/data/$SP_SESSION"/*.note*)
 [[ $n == '1 1 2 1 32764:"too_deep":267238' ]] ||
