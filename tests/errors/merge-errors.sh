@@ -1,7 +1,7 @@
 #!/bin/bash
 # Every system call of "spctl merge" fails once, or from there on: the old output or the new one is there, whole, the
 # inputs are as they were, and it says in few lines what could not be done.
-WALK=${SP_WALK:-60} SHARE=${SP_WALK_SECONDS:-25} # before other settings of this name are cleared
+WALK=${SP_WALK:-60} SHARE=${SP_WALK_SECONDS:-15} # before other settings of this name are cleared
 . "$(dirname "$(readlink -f "$0")")/../integration/common.sh"
 . "$(dirname "$(readlink -f "$0")")/shimmed.sh"
 mkdir "$T/out"

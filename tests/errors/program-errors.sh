@@ -1,7 +1,7 @@
 #!/bin/bash
 # Every system call that a program's own profiler makes fails once, or from there on, without an spd: the program
 # ends as it would, what was recorded is found or counted, and at most one line says so a cause.
-WALK=${SP_WALK:-60} SHARE=${SP_WALK_SECONDS:-25} # before other settings of this name are cleared
+WALK=${SP_WALK:-60} SHARE=${SP_WALK_SECONDS:-15} # before other settings of this name are cleared
 . "$(dirname "$(readlink -f "$0")")/../integration/common.sh"
 . "$(dirname "$(readlink -f "$0")")/shimmed.sh"
 export SP_RING=1024 SP_FULL_WAIT=1000

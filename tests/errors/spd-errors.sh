@@ -1,7 +1,7 @@
 #!/bin/bash
 # Every system call that spd makes fails once, or a few times in a row, while it attaches to, drains and publishes a
 # rank that ends and one that is killed: spd goes on, and nothing is lost.
-WALK=${SP_WALK:-60} SHARE=${SP_WALK_SECONDS:-25} # before other settings of this name are cleared
+WALK=${SP_WALK:-60} SHARE=${SP_WALK_SECONDS:-15} # before other settings of this name are cleared
 . "$(dirname "$(readlink -f "$0")")/../integration/common.sh"
 . "$(dirname "$(readlink -f "$0")")/shimmed.sh"
 export SP_RING=1024 SP_FULL_WAIT=2000000

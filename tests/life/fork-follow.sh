@@ -2,7 +2,7 @@
 # SP_FORK=follow: every child is a further part of its parent's rank, however it was made and however it ends.
 . "$(dirname "$(readlink -f "$0")")/common.sh"
 export SP_FORK=follow SP_RING=1024 SP_FULL_WAIT=20000000
-n=$(short_of 18 9)
+n=$(short_of 9 6)
 for daemon in no yes; do
     [[ $daemon == yes ]] && start_spd
     for way in fork _Fork clone; do
