@@ -31,8 +31,10 @@ static inline uint64_t sp__clock_now(uint32_t clock)
     return sp__clock_mono();
 }
 
-/* TSC where the kernel's own clocksource is "tsc" and the processor says it is invariant; `wanted` (-1, or an enum
- * sp__clock from SP_CLOCK) overrides the clocksource test, never the invariance test. */
+/* TSC where the processor says it is invariant and the kernel keeps time by it: its clocksource is "tsc", or in a
+ * virtual machine "kvm-clock" in the form that the vDSO reads (Linux, arch/x86/kernel/pvclock.c: only with
+ * PVCLOCK_TSC_STABLE_BIT). `wanted` (-1, or an enum sp__clock from SP_CLOCK) overrides the clocksource test, never the
+ * invariance test. */
 uint32_t sp__clock_choose(int wanted);
 
 /* Both clocks at once, the tightest of a few tries. For CLOCK_MONOTONIC both numbers are the same reading. */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -230,6 +231,24 @@ static void monotonic_refused(void **state)
     assert_int_equal(anchor.ticks, anchor.mono_ns);
 }
 
+/* The TSC is taken by itself just where it is invariant and the kernel keeps time by it. */
+static void tsc_taken_where_time_is_kept_otherwise(void **state)
+{
+    (void)state;
+    char name[32] = "";
+    FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "r");
+    if (!f || !fgets(name, sizeof name, f))
+        skip();
+    fclose(f);
+    bool invariant = sp__clock_choose(SP__CLOCK_TSC) == SP__CLOCK_TSC;
+    bool taken = sp__clock_choose(-1) == SP__CLOCK_TSC;
+    print_message("clocksource %s", name);
+    if (strcmp(name, "kvm-clock\n") == 0)
+        assert_true(invariant || !taken); /* whether the vDSO reads it is the host's choice */
+    else
+        assert_int_equal(taken, invariant && strcmp(name, "tsc\n") == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +263,7 @@ int main(void)
         cmocka_unit_test(extremes_wrap),
         cmocka_unit_test(impossible_anchors_overflow),
         cmocka_unit_test(monotonic_refused),
+        cmocka_unit_test(tsc_taken_where_time_is_kept_otherwise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
