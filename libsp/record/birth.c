@@ -323,6 +323,7 @@ static sp_status make_segment(struct sp_profiler *p)
     case 0:
         return SP_OK;
     case -EEXIST:
+    case -EBUSY: /* somebody is just taking the name over, or away, and is slow at it */
         sp__say(SP__SAY_RANK_IN_USE,
                 "rank %d of session %s is in use by another process (%s/%s); give each process a rank of its own "
                 "(SP_RANK, or SP_RANK=auto) or another SP_SESSION; recording is off",
