@@ -1,10 +1,11 @@
-/* pair.c: what a begin/end pair costs, as a ratio to two bare clock reads measured between the pairs of the same run.
- * A child drains the rings meanwhile, as spd would, so that the recording alone is measured.
+/* pair.c: what a begin/end pair costs, each way beside its limit or its peer in the same run: rounds of both take turns,
+ * and the ratio is the median of the rounds' ratios. A child drains the rings between rounds, as spd would, so that the
+ * recording alone is measured.
  *
  *   pair [--json]
  *
- * base is two bare reads of the clock in use. off: the profiler was destroyed; its base is a pair of calls of an empty
- * function through a pointer, which is what a call into any library costs at least. */
+ * Bases: two bare reads of the clock in use; the pair of one thread alone; two calls of an empty function through the
+ * PLT; the pair with records. Never fails by time. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,21 +15,28 @@
 
 #include "bench.h"
 #include "child.h"
+#include "empty.h"
 #include <clock.h>
 #include <scope_profiler.h>
 
-enum { PAIRS = 4000, ROUNDS = 201, REGIONS = 8 };
+enum { PAIRS = 4000, ROUNDS = 201, WARM = 5, LIVES = 15, ROUNDS_OF_A_LIFE = 9, REGIONS = 8 };
 
 static int regions[REGIONS];
 
-struct cost {
-    double reads; /* ns of two bare reads; 0 not measured */
-    double pair;
+struct row {
+    const char *name, *base_name;
+    double pair, base, ratio, must; /* ns; pair 0: not measured here */
 };
 
 static double now(void)
 {
     return (double)sp__clock_mono();
+}
+
+static _Noreturn void fail(const char *what)
+{
+    (void)fprintf(stderr, "pair: %s: %s\n", what, sp_error_string(sp_profiler_last_error(sp_default_profiler())));
+    exit(1);
 }
 
 static double pair_round(void)
@@ -41,37 +49,40 @@ static double pair_round(void)
     return (now() - start) / PAIRS;
 }
 
-static double read_round(uint32_t clock)
+static double mono_round(void)
 {
     volatile uint64_t sink = 0;
     double start = now();
     for (int i = 0; i < 2 * PAIRS; i++)
-        sink = sink + sp__clock_now(clock);
+        sink = sink + sp__clock_now(SP__CLOCK_MONOTONIC);
     return (now() - start) / PAIRS;
 }
 
-static struct cost measure(uint32_t clock)
+static double tsc_round(void)
 {
-    double reads[ROUNDS], pairs[ROUNDS];
-    for (int r = -5; r < ROUNDS; r++) {
-        double a = read_round(clock), b = pair_round();
-        if (r >= 0) {
-            reads[r] = a;
-            pairs[r] = b;
-        }
-        usleep(3000); /* the ring is drained */
+    volatile uint64_t sink = 0;
+    double start = now();
+    for (int i = 0; i < 2 * PAIRS; i++)
+        sink = sink + sp__clock_now(SP__CLOCK_TSC);
+    return (now() - start) / PAIRS;
+}
+
+static double empty_round(void)
+{
+    double start = now();
+    for (int i = 0; i < PAIRS; i++) {
+        bench_empty(regions[i % REGIONS]);
+        bench_empty(regions[i % REGIONS]);
     }
-    return (struct cost){bench_median(reads, ROUNDS), bench_median(pairs, ROUNDS)};
+    return (now() - start) / PAIRS;
 }
 
 static void begin_life(const char *clock, const char *mode)
 {
     (void)setenv("SP_CLOCK", clock, 1);
     (void)setenv("SP_MODE", mode, 1);
-    if (sp_init("pair", 0) != 0) {
-        (void)fprintf(stderr, "pair: sp_init: %s\n", sp_error_string(sp_profiler_last_error(sp_default_profiler())));
-        exit(2);
-    }
+    if (sp_init("pair", 0))
+        fail("sp_init");
     for (int i = 0; i < REGIONS; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "region %d", i);
@@ -80,90 +91,167 @@ static void begin_life(const char *clock, const char *mode)
     usleep(20000); /* the child has found it */
 }
 
-static struct cost life(const char *clock, const char *mode)
+static void end_life(void)
 {
-    begin_life(clock, mode);
-    struct cost cost = measure(strcmp(clock, "tsc") == 0 ? SP__CLOCK_TSC : SP__CLOCK_MONOTONIC);
     sp_destroy(sp_default_profiler());
-    return cost;
 }
 
-static void *in_thread(void *cost)
+static void fill(struct row *row, double *pairs, double *bases, int count)
 {
-    *(struct cost *)cost = measure(SP__CLOCK_MONOTONIC);
+    double ratios[ROUNDS];
+    for (int i = 0; i < count; i++)
+        ratios[i] = pairs[i] / bases[i];
+    row->ratio = bench_median(ratios, count);
+    row->pair = bench_median(pairs, count);
+    row->base = bench_median(bases, count);
+}
+
+/* The pair beside the base, in turn. */
+static void compare(struct row *row, double (*base)(void), useconds_t rest)
+{
+    double bases[ROUNDS], pairs[ROUNDS];
+    for (int r = -WARM; r < ROUNDS; r++) {
+        double a = base(), b = pair_round();
+        if (r >= 0) {
+            bases[r] = a;
+            pairs[r] = b;
+        }
+        if (rest)
+            usleep(rest); /* the ring is drained */
+    }
+    fill(row, pairs, bases, ROUNDS);
+}
+
+static void recorded(struct row *row, const char *clock, double (*base)(void))
+{
+    begin_life(clock, "records");
+    compare(row, base, 3000);
+    end_life();
+}
+
+struct other {
+    pthread_barrier_t begin, end;
+    double took;
+};
+
+static void *other_thread(void *context)
+{
+    struct other *other = context;
+    for (int r = -WARM; r < ROUNDS; r++) {
+        (void)pthread_barrier_wait(&other->begin);
+        other->took = pair_round();
+        (void)pthread_barrier_wait(&other->end);
+    }
     return NULL;
 }
 
-static struct cost two_threads(void)
+/* One thread alone, then two at once, in turn. The slower of the two counts. */
+static void two_threads(struct row *row, const char *clock)
 {
-    struct cost here, there;
+    static struct other other;
+    double alone[ROUNDS], both[ROUNDS];
     pthread_t thread;
-    begin_life("monotonic", "records");
-    if (pthread_create(&thread, NULL, in_thread, &there) != 0)
-        exit(2);
-    here = measure(SP__CLOCK_MONOTONIC);
+    begin_life(clock, "records");
+    if (pthread_barrier_init(&other.begin, NULL, 2) || pthread_barrier_init(&other.end, NULL, 2) ||
+        pthread_create(&thread, NULL, other_thread, &other))
+        fail("a second thread");
+    for (int r = -WARM; r < ROUNDS; r++) {
+        double one = pair_round();
+        usleep(3000);
+        (void)pthread_barrier_wait(&other.begin);
+        double two = pair_round();
+        (void)pthread_barrier_wait(&other.end);
+        if (r >= 0) {
+            alone[r] = one;
+            both[r] = two > other.took ? two : other.took;
+        }
+        usleep(3000);
+    }
     (void)pthread_join(thread, NULL);
-    sp_destroy(sp_default_profiler());
-    return here.pair / here.reads > there.pair / there.reads ? here : there;
+    end_life();
+    fill(row, both, alone, ROUNDS);
 }
 
-__attribute__((noinline)) static void empty(int region)
+static double life_round(const char *clock, const char *mode)
 {
-    (void)region;
-}
-
-static double empty_round(void)
-{
-    void (*volatile call)(int) = empty;
-    double start = now();
-    for (int i = 0; i < PAIRS; i++) {
-        call(regions[i % REGIONS]);
-        call(regions[i % REGIONS]);
+    double pairs[ROUNDS_OF_A_LIFE];
+    begin_life(clock, mode);
+    for (int r = -WARM; r < ROUNDS_OF_A_LIFE; r++) {
+        double took = pair_round();
+        if (r >= 0)
+            pairs[r] = took;
+        usleep(3000);
     }
-    return (now() - start) / PAIRS;
+    end_life();
+    return bench_median(pairs, ROUNDS_OF_A_LIFE);
 }
 
-static struct cost off(void)
+/* A mode is for life: lives take turns. */
+static void statistics(struct row *row, const char *clock)
 {
-    double calls[ROUNDS], pairs[ROUNDS];
-    for (int r = 0; r < ROUNDS; r++) {
-        calls[r] = empty_round();
-        pairs[r] = pair_round();
+    double stats[LIVES], records[LIVES];
+    for (int i = 0; i < LIVES; i++) {
+        records[i] = life_round(clock, "records");
+        stats[i] = life_round(clock, "stats");
     }
-    return (struct cost){bench_median(calls, ROUNDS), bench_median(pairs, ROUNDS)};
+    fill(row, stats, records, LIVES);
+}
+
+static void print_json(const struct row *rows, size_t count)
+{
+    (void)printf("{\"benchmark\":\"pair\",\"rows\":[");
+    for (size_t i = 0, printed = 0; i < count; i++)
+        if (rows[i].pair > 0)
+            (void)printf(
+                "%s{\"name\":\"%s\",\"ns\":%.2f,\"base\":\"%s\",\"base_ns\":%.2f,\"ratio\":%.3f,\"must\":%.2f}",
+                printed++ ? "," : "", rows[i].name, rows[i].pair, rows[i].base_name, rows[i].base, rows[i].ratio,
+                rows[i].must);
+    (void)printf("]}\n");
+}
+
+static void print_table(const struct row *rows, size_t count)
+{
+    (void)printf("%-30s %12s  %-24s %12s %7s %6s\n", "a pair", "ns", "beside", "ns", "ratio", "must");
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].pair > 0)
+            (void)printf("%-30s %12.2f  %-24s %12.2f %7.3f %6.2f\n", rows[i].name, rows[i].pair, rows[i].base_name,
+                         rows[i].base, rows[i].ratio, rows[i].must);
 }
 
 int main(int argc, char **argv)
 {
-    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    enum { MONO, TSC, TWO_MONO, TWO_TSC, STATS_MONO, STATS_TSC, BEFORE, DISABLED, AFTER, ROWS };
+    struct row rows[ROWS] = {
+        [MONO] = {"records, monotonic", "two reads", .must = 1.15},
+        [TSC] = {"records, tsc", "two reads", .must = 1.15},
+        [TWO_MONO] = {"two threads, monotonic", "one thread", .must = 1.1},
+        [TWO_TSC] = {"two threads, tsc", "one thread", .must = 1.1},
+        [STATS_MONO] = {"SP_MODE=stats, monotonic", "with records", .must = 1},
+        [STATS_TSC] = {"SP_MODE=stats, tsc", "with records", .must = 1},
+        [BEFORE] = {"inactive, before sp_init", "two empty calls, PLT", .must = 1.5},
+        [DISABLED] = {"SP_DISABLE=1", "two empty calls, PLT", .must = 1.5},
+        [AFTER] = {"inactive, after the end", "two empty calls, PLT", .must = 1.5},
+    };
     bench_folder("pair");
     pid_t child = bench_drain();
     bool tsc = sp__clock_choose(SP__CLOCK_TSC) == SP__CLOCK_TSC;
-    struct {
-        const char *name;
-        struct cost cost;
-    } rows[] = {
-        {"on, monotonic", life("monotonic", "records")},
-        {"on, tsc", tsc ? life("tsc", "records") : (struct cost){0, 0}},
-        {"statistics only, monotonic", life("monotonic", "stats")},
-        {"two threads, monotonic", two_threads()},
-        {"off (base: two empty calls)", off()},
-    };
-    bench_end(child);
-    bench_remove();
-    if (json)
-        (void)printf("{\"benchmark\":\"pair\",\"rows\":[");
-    for (size_t i = 0, printed = 0; i < sizeof rows / sizeof *rows; i++) {
-        double reads = rows[i].cost.reads, pair = rows[i].cost.pair;
-        if (reads <= 0)
-            continue;
-        if (json)
-            (void)printf("%s{\"name\":\"%s\",\"pair_ns\":%.2f,\"base_ns\":%.2f,\"ratio\":%.3f}", printed++ ? "," : "",
-                         rows[i].name, pair, reads, pair / reads);
-        else
-            (void)printf("%-30s pair %7.2f ns   base %7.2f ns   ratio %.3f\n", rows[i].name, pair, reads, pair / reads);
-    }
-    if (json)
-        (void)printf("]}\n");
-    return 0;
+    compare(&rows[BEFORE], empty_round, 0);
+           (void)setenv("SP_DISABLE", "1", 1);
+           if (sp_init("pair", 0))
+               fail("sp_init under SP_DISABLE");
+           compare(&rows[DISABLED], empty_round, 0);
+           (void)unsetenv("SP_DISABLE");
+           recorded(&rows[MONO], "monotonic", mono_round);
+           two_threads(&rows[TWO_MONO], "monotonic");
+           statistics(&rows[STATS_MONO], "monotonic");
+           if (tsc) {
+               recorded(&rows[TSC], "tsc", tsc_round);
+               two_threads(&rows[TWO_TSC], "tsc");
+               statistics(&rows[STATS_TSC], "tsc");
+           }
+           compare(&rows[AFTER], empty_round, 0);
+           bench_end(child);
+           bench_remove();
+           (argc > 1 && strcmp(argv[1], "--json") == 0 ? print_json : print_table)(rows, ROWS);
+           return 0;
 }
