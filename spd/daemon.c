@@ -281,6 +281,8 @@ static int start(struct daemon *daemon)
     /* From the moment that a segment is mapped: attaching alone reads words of every lane. */
     sp__segment_watch(guard_add, guard_remove);
     if (!status)
+        status = sp__consumer_share_buffers(); /* the loop alone drains */
+    if (!status)
         status = init_loop(daemon);
     if (!status) {
         daemon->started_ms = uv_now(&daemon->loop);

@@ -283,26 +283,42 @@ static void on_scan(uv_timer_t *timer)
     scan(timer->data);
 }
 
-/* Closed after writing: byte 0 of somebody may be free now, or is about to be. */
+/* Closed after writing: byte 0 of these may be free now, or is about to be. */
 static void on_death_timer(uv_timer_t *timer)
 {
     struct finder *finder = timer->data;
     finder->death_looked_ms = uv_now(&finder->daemon->loop);
-    for (struct rank *rank = finder->daemon->ranks; rank; rank = rank->next)
-        rank_look_alive(rank);
+    for (struct rank *rank = finder->daemon->ranks; rank; rank = rank->next) {
+        if (rank->closed)
+            rank_look_alive(rank);
+        rank->closed = false;
+    }
     if (finder->death_event)
         uv_timer_start(timer, on_death_timer, DEATH_LATER_MS, 0);
     finder->death_event = false;
 }
 
-static void closed(struct finder *finder)
+static void closed(struct finder *finder, struct rank *rank)
 {
+    rank->closed = true;
     finder->death_event = true;
     if (uv_is_active((uv_handle_t *)&finder->death_timer))
         return;
     uint64_t since = uv_now(&finder->daemon->loop) - finder->death_looked_ms;
     uint64_t wait = since >= DEATH_LATER_MS ? DEATH_SOON_MS : DEATH_LATER_MS - since;
     uv_timer_start(&finder->death_timer, on_death_timer, wait, 0);
+}
+
+/* A mapping's own description never had a name: what the kernel calls it instead is "#" and its inode's number. Other
+ * programs' files without a name come by here too, and must not cost a look at every rank. */
+static void closed_unnamed(struct finder *finder, const char *name)
+{
+    char *end;
+    unsigned long long ino = strtoull(name + 1, &end, 10);
+    bool number = end > name + 1 && *end == '\0';
+    for (struct rank *rank = finder->daemon->ranks; rank; rank = rank->next)
+        if (!number || rank->consumer->segment.ino == (ino_t)ino)
+            closed(finder, rank);
 }
 
 static void on_event(struct finder *finder, const struct inotify_event *event)
@@ -312,26 +328,29 @@ static void on_event(struct finder *finder, const struct inotify_event *event)
     if (event->mask & (IN_Q_OVERFLOW | IN_IGNORED | IN_UNMOUNT)) {
         log_say(LOG_DEBUG, "%s: watch: events were lost; scanned instead", SP__SHM_DIR);
         scan(finder);
-        closed(finder);
-        for (struct rank *rank = finder->daemon->ranks; rank; rank = rank->next)
+        for (struct rank *rank = finder->daemon->ranks; rank; rank = rank->next) {
+            closed(finder, rank);
             daemon_due(finder->daemon, rank);
+        }
         return;
     }
     if (!event->len)
         return;
     const char *name = event->name;
-    if (name[0] == '#') { /* the mapping's own description never had a name */
+    if (name[0] == '#') {
         if (event->mask & IN_CLOSE_WRITE)
-            closed(finder);
+            closed_unnamed(finder, name);
         return;
     }
     struct rank *rank = event->mask & (IN_MODIFY | IN_CLOSE_WRITE) ? find_name(finder, name) : NULL;
     if (rank) {
-        if (event->mask & IN_MODIFY)
+        if (event->mask & IN_MODIFY) {
+            rank->rung = true;
             rank_step_aside(rank);
+        }
         daemon_due(finder->daemon, rank);
         if (event->mask & IN_CLOSE_WRITE)
-            closed(finder);
+            closed(finder, rank);
     } else if (sp__segment_name_valid(name, (uint32_t)geteuid())) {
         consider(finder, name);
     }

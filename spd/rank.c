@@ -19,7 +19,7 @@
 
 enum {
     SLICE = 32768,       /* records of one turn: some 2 ms of work */
-    BUSY = 2048,         /* a turn that got so many is followed by another at once */
+    BUSY = 2048,         /* a turn that got so many of a program that rings, or should have, is followed by another */
     SAY_EVERY_MS = 10000 /* drops of one rank */
 };
 
@@ -224,10 +224,12 @@ void rank_service(struct rank *rank)
     }
     if (status || rank->stalled)
         rank_spool_status(rank, status);
-    if (!status && records >= BUSY) {
+    bool hurries = rank->rung || records >= SLICE / 2 || uv_now(&rank->daemon->loop) < rank->linger_until_ms;
+    rank->rung = false;
+    if (!status && records >= (hurries ? BUSY : SLICE))
         daemon_due(rank->daemon, rank);
+    if (!status && records >= BUSY && hurries)
         daemon_linger(rank->daemon, rank);
-    }
     if (!status && !rank->publication && !rank->in_merge)
         next_step(rank);
 }

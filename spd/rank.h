@@ -27,14 +27,17 @@ struct rank {
     char other_spool[SP__PATH_SIZE]; /* one that the header names and that could not be appended to; "" none */
 
     bool due;
-    uint64_t
-        linger_until_ms; /* much came lately: looked at every few ms, since to be woken costs the program that rings
-                                 tens of microseconds on a virtual machine, and a look of our own costs it nothing */
-    bool stalled;        /* the spool takes nothing at the moment */
-    bool dead;           /* byte 0 was seen free */
-    bool aside;          /* poisoned or inconsistent: what the spool holds is published, then it is let go */
-    bool whole;          /* its last publication stands: only names are left to be removed */
-    bool discarded;      /* nothing of it is kept */
+    bool rung;   /* its program rang since it was served last */
+    bool closed; /* a description of its segment was closed: byte 0 is to be looked at */
+    /* A ring passed half, and much came since: looked at every few ms, since to be woken costs the program that rings tens
+     * of microseconds on a virtual machine, and a look of our own costs it nothing. Who never rings is drained with the
+     * tick, which costs us less. */
+    uint64_t linger_until_ms;
+    bool stalled;   /* the spool takes nothing at the moment */
+    bool dead;      /* byte 0 was seen free */
+    bool aside;     /* poisoned or inconsistent: what the spool holds is published, then it is let go */
+    bool whole;     /* its last publication stands: only names are left to be removed */
+    bool discarded; /* nothing of it is kept */
     bool paused_by_limit;
     int removed_spool; /* keeps it until its owner has closed it: see publisher_close; -1 none */
     uint32_t ended;    /* enum sp__end once the END frame is written; 0 recording */

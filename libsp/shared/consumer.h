@@ -31,6 +31,10 @@ struct sp__consumer {
     unsigned char *encoded;
 };
 
+/* From now on all consumers that this process creates, observers aside, use one pair of buffers in turn, so that memory
+ * does not grow with their number: for a process whose consumers are all called by one thread. Once. 0 or -ENOMEM. */
+int sp__consumer_share_buffers(void);
+
 /* Takes byte 1 through `fd` (an open description of the segment used for nothing else; owned by the consumer on
  * success, closed with it), maps and checks the segment, and opens the spool: the one that the header names if it can
  * be appended to and lies in a file of this user, else its own below `data_dir`/<session>/, which the header then names

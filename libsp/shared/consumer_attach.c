@@ -17,6 +17,10 @@
 #define RECORDS_ROOM (SP__FRAME_RECORDS_MOST * sizeof(struct sp__record))
 #define ENCODED_ROOM ((size_t)SP__FRAME_RECORDS_MOST * SP__ENCODED_MOST)
 
+/* What consumers of one thread use in turn: sp__consumer_share_buffers. */
+static struct sp__record *shared_records;
+static unsigned char *shared_encoded;
+
 enum { SPOOLS_MOST = 9 }; /* own spools of one incarnation in one folder, where earlier ones are damaged */
 
 __attribute__((format(printf, 2, 3))) static void word(char why[256], const char *format, ...)
@@ -32,10 +36,28 @@ __attribute__((format(printf, 2, 3))) static void word(char why[256], const char
 static void release(struct sp__consumer *c)
 {
     sp__spool_close(&c->spool);
-    sp__pages_give(c->records, RECORDS_ROOM);
-    sp__pages_give(c->encoded, ENCODED_ROOM);
+    if (c->records != shared_records) {
+        sp__pages_give(c->records, RECORDS_ROOM);
+        sp__pages_give(c->encoded, ENCODED_ROOM);
+    }
     sp__pages_give(c->located_bits, SP__REGIONS / 8);
     sp__pages_give(c, sizeof *c);
+}
+
+int sp__consumer_share_buffers(void)
+{
+    if (shared_records)
+        return 0;
+    struct sp__record *records = sp__pages_take(RECORDS_ROOM);
+    unsigned char *encoded = sp__pages_take(ENCODED_ROOM);
+    if (!records || !encoded) {
+        sp__pages_give(records, RECORDS_ROOM);
+        sp__pages_give(encoded, ENCODED_ROOM);
+        return -ENOMEM;
+    }
+    shared_records = records;
+    shared_encoded = encoded;
+    return 0;
 }
 
 /* Buffers, and the segment behind fd, which stays the caller's on failure. */
@@ -46,8 +68,9 @@ static int make(struct sp__consumer **ret, int fd, const char *name, bool observ
         return -ENOMEM;
     c->spool.fd = -1;
     c->observer = observer;
-    c->records = sp__pages_take(RECORDS_ROOM);
-    c->encoded = sp__pages_take(ENCODED_ROOM);
+    bool shared = shared_records && !observer;
+    c->records = shared ? shared_records : sp__pages_take(RECORDS_ROOM);
+    c->encoded = shared ? shared_encoded : sp__pages_take(ENCODED_ROOM);
     c->located_bits = sp__pages_take(SP__REGIONS / 8);
     int rc = c->records && c->encoded && c->located_bits ? 0 : -ENOMEM;
     if (rc == 0)
