@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "daemon.h"
@@ -43,6 +44,7 @@ static json_t *status_of(struct daemon *daemon)
         return NULL;
     set(status, "uptime_ms", integer(uv_now(&daemon->loop) - daemon->started_ms));
     set(status, "stopping", json_boolean(daemon->stopping));
+    set(status, "nice", json_integer(getpriority(PRIO_PROCESS, 0)));
     set(status, "ranks", integer(daemon->rank_count));
     set(status, "ranks_most", integer(daemon->rank_limit));
     set(status, "attached", integer(daemon->attached));

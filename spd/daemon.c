@@ -224,12 +224,16 @@ static size_t allow_files(void)
     return ranks > RANKS_MOST ? RANKS_MOST : ranks;
 }
 
-/* A drain that comes late loses records, and takes little time; where that is allowed, it goes before. Worker threads
- * inherit it and give it back: see publisher.c. */
-static void go_before_others(void)
+/* A drain that comes late loses records, and takes little time; where that is allowed, it goes before, unless --nice says
+ * otherwise. Worker threads inherit it and give it back: see publisher.c. */
+static void take_priority(const struct options *options)
 {
-    if (setpriority(PRIO_PROCESS, 0, LOOP_NICE))
-        log_say(LOG_DEBUG, "priority: raise: %s; drains take their turn with everybody else", strerror(errno));
+    int nice = options->niced ? options->nice : LOOP_NICE;
+    if (setpriority(PRIO_PROCESS, 0, nice) == 0)
+        log_say(options->niced ? LOG_INFO : LOG_DEBUG, "priority: nice value %d", nice);
+    else
+        log_say(options->niced ? LOG_WARNING : LOG_DEBUG,
+                "priority: nice value %d: %s; drains take their turn with everybody else", nice, strerror(errno));
 }
 
 static void find_hostname(struct daemon *daemon)
@@ -269,7 +273,7 @@ static int start(struct daemon *daemon)
     signal(SIGPIPE, SIG_IGN); /* a client that went away is an error of its write */
     daemon->due_end = &daemon->due;
     aside_init();
-    go_before_others();
+    take_priority(daemon->options);
     find_hostname(daemon);
     daemon->rank_limit = allow_files();
     int status = prepare_data_dir(daemon);

@@ -21,6 +21,7 @@ const char options_help[] =
     "  --max-session-bytes N  limit of one session's spools; K, M, G and T may follow the number\n"
     "  --max-bytes N          limit of all spools together\n"
     "  --on-limit POLICY      stop: recording pauses at the limit, said and counted (default: stop)\n"
+    "  --nice N               run at nice value N, 0 to 19, instead of before other programs where that is allowed\n"
     "  --log-level LEVEL      error, warning, info or debug (default: info)\n"
     "  --help, --version\n"
     "\n"
@@ -37,10 +38,13 @@ enum {
     MAX_SESSION,
     MAX_ALL,
     ON_LIMIT,
+    NICE,
     LEVEL,
     HELP,
     VERSION
 };
+
+enum { NICE_MOST = 19 };
 
 static const struct option table[] = {
     {"data-dir", required_argument, NULL, DATA_DIR},
@@ -52,6 +56,7 @@ static const struct option table[] = {
     {"max-session-bytes", required_argument, NULL, MAX_SESSION},
     {"max-bytes", required_argument, NULL, MAX_ALL},
     {"on-limit", required_argument, NULL, ON_LIMIT},
+    {"nice", required_argument, NULL, NICE},
     {"log-level", required_argument, NULL, LEVEL},
     {"help", no_argument, NULL, HELP},
     {"version", no_argument, NULL, VERSION},
@@ -85,6 +90,18 @@ static int parse_bytes(const char *text, uint64_t *ret)
         value <<= shift;
     }
     *ret = value;
+    return 0;
+}
+
+static int parse_nice(const char *text, int *ret)
+{
+    char *end;
+    if (*text < '0' || *text > '9')
+        return -EINVAL;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*end || value > NICE_MOST)
+        return -ERANGE;
+    *ret = (int)value;
     return 0;
 }
 
@@ -129,6 +146,9 @@ static const char *take_value(struct options *options, int which, const char *va
         if (!strcmp(value, "rotate") || !strcmp(value, "drop-oldest"))
             return "is a policy that this version does not offer; use --on-limit stop";
         return strcmp(value, "stop") ? "is no policy; use --on-limit stop" : NULL;
+    case NICE:
+        options->niced = true;
+        return parse_nice(value, &options->nice) ? "is no nice value from 0 to 19" : NULL;
     default:
         return log_level_parse(value, &options->log_level) ? "is none of error, warning, info, debug" : NULL;
     }

@@ -20,6 +20,8 @@ struct options {
     uint64_t max_session_bytes; /* 0: no limit */
     uint64_t max_bytes;
     enum log_level log_level;
+    bool niced; /* --nice was given */
+    int nice;   /* of every thread; not niced: 0, and the loop goes before others where that is allowed */
 };
 
 enum options_result { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_BAD };

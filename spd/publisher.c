@@ -52,22 +52,25 @@ static void finish(struct publication *publication)
 static void start(struct publisher *publisher);
 
 /* A thread's nice value and processors are its own, and it inherited the loop's. */
-static void take_ordinary_turn(void)
+static void take_ordinary_turn(const struct daemon *daemon)
 {
     aside_forget();
-    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), 0);
+    if (!daemon->options->niced)
+        (void)setpriority(PRIO_PROCESS, (id_t)gettid(), 0);
 }
 
 static void on_prepare(uv_work_t *work)
 {
-    take_ordinary_turn();
-    publication_prepare(work->data);
+    struct publication *publication = work->data;
+    take_ordinary_turn(publication->daemon);
+    publication_prepare(publication);
 }
 
 static void on_hdf5(uv_work_t *work)
 {
-    take_ordinary_turn();
-    publication_hdf5(work->data);
+    struct publication *publication = work->data;
+    take_ordinary_turn(publication->daemon);
+    publication_hdf5(publication);
 }
 
 static void on_prepared(uv_work_t *work, int status)
@@ -264,13 +267,15 @@ void publisher_session(struct publisher *publisher, struct session *session)
 
 struct closing {
     uv_work_t work;
+    const struct daemon *daemon;
     int fd;
 };
 
 static void on_close(uv_work_t *work)
 {
-    take_ordinary_turn();
-    close(((struct closing *)work->data)->fd);
+    const struct closing *closing = work->data;
+    take_ordinary_turn(closing->daemon);
+    close(closing->fd);
 }
 
 static void on_close_done(uv_work_t *work, int status)
@@ -288,6 +293,7 @@ void publisher_close(struct publisher *publisher, int fd)
         return;
     }
     closing->work.data = closing;
+    closing->daemon = publisher->daemon;
     closing->fd = fd;
     uv_queue_work(&publisher->daemon->loop, &closing->work, on_close, on_close_done);
 }

@@ -38,6 +38,7 @@ static void values_are_taken_in_either_spelling(void **state)
     assert_int_equal(o.format, OPTIONS_MERGED);
     assert_true(o.publish_prefix);
     assert_int_equal(o.log_level, LOG_DEBUG);
+    assert_false(o.niced);
     assert_true(options_take(&o, "abc"));
     assert_true(options_take(&o, "b"));
     assert_false(options_take(&o, "c"));
@@ -68,6 +69,24 @@ static void limits_read_units_and_refuse_overflow(void **state)
     for (size_t n = 0; n < sizeof bad / sizeof *bad; ++n) {
         assert_int_equal(PARSE(&o, why, "--max-bytes", bad[n]), OPTIONS_BAD);
         assert_non_null(strstr(why, "--max-bytes"));
+    }
+}
+
+static void a_nice_value_is_one_from_0_to_19(void **state)
+{
+    static const char *const bad[] = {"20", "-1", "", "5x", "99999999999999999999"};
+    struct options o;
+    char why[256] = "";
+    (void)state;
+    assert_int_equal(PARSE(&o, why, "--nice", "0"), OPTIONS_RUN);
+    assert_true(o.niced && o.nice == 0);
+    options_finish(&o);
+    assert_int_equal(PARSE(&o, why, "--nice=19"), OPTIONS_RUN);
+    assert_true(o.niced && o.nice == 19);
+    options_finish(&o);
+    for (size_t n = 0; n < sizeof bad / sizeof *bad; ++n) {
+        assert_int_equal(PARSE(&o, why, "--nice", bad[n]), OPTIONS_BAD);
+        assert_non_null(strstr(why, "--nice"));
     }
 }
 
@@ -103,11 +122,9 @@ static void wrong_usage_is_told_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_taken_in_either_spelling),
-        cmocka_unit_test(no_glob_takes_every_session),
-        cmocka_unit_test(limits_read_units_and_refuse_overflow),
-        cmocka_unit_test(what_cannot_be_served_is_refused_by_name),
-        cmocka_unit_test(wrong_usage_is_told_apart),
+        cmocka_unit_test(values_are_taken_in_either_spelling),      cmocka_unit_test(no_glob_takes_every_session),
+        cmocka_unit_test(limits_read_units_and_refuse_overflow),    cmocka_unit_test(a_nice_value_is_one_from_0_to_19),
+        cmocka_unit_test(what_cannot_be_served_is_refused_by_name), cmocka_unit_test(wrong_usage_is_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
