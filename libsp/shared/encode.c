@@ -1,6 +1,7 @@
 /* encode.c: records as the spool holds them: per record one byte of flags, then varints of what cannot be predicted
  * from the records before it in the same frame. Any record at all survives the way there and back. */
 #include <errno.h>
+#include <string.h>
 
 #include "spool.h"
 
@@ -128,6 +129,19 @@ static const unsigned char *decode_one(const unsigned char *at, const unsigned c
     state->depth = (uint32_t)depth;
     state->end = ret->end;
     return at;
+}
+
+bool sp__records_match(const unsigned char *buffer, size_t length, const struct sp__record *records, size_t count)
+{
+    struct state state = {0};
+    const unsigned char *at = buffer, *end = buffer + length;
+    for (size_t i = 0; i < count; i++) {
+        struct sp__record back;
+        at = decode_one(at, end, &state, &back);
+        if (!at || memcmp(&back, &records[i], sizeof back) != 0)
+            return false;
+    }
+    return at == end;
 }
 
 int sp__records_decode(const unsigned char *buffer, size_t length, struct sp__record *ret, size_t count)

@@ -95,6 +95,10 @@ size_t sp__records_encode(const struct sp__record *records, size_t count, unsign
 /* Decodes exactly `count` records from exactly `length` bytes. 0 or -EBADMSG. */
 int sp__records_decode(const unsigned char *buffer, size_t length, struct sp__record *ret, size_t count);
 
+/* Whether those bytes decode to exactly these records: what a build with -Dinstants=true asks of every frame before it is
+ * written. */
+bool sp__records_match(const unsigned char *buffer, size_t length, const struct sp__record *records, size_t count);
+
 /* The writing side. */
 struct sp__spool {
     int fd;

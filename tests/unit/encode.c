@@ -106,13 +106,39 @@ static void damaged_bytes_are_refused(void **state)
     }
 }
 
+/* What the check before writing must notice: any byte that is another one. */
+static void a_broken_encoding_is_noticed(void **state)
+{
+    struct sp__record records[24];
+    unsigned char bytes[24 * SP__ENCODED_MOST];
+    uint64_t now = UINT64_C(1) << 62;
+    (void)state;
+    for (unsigned i = 0; i < 24; i++) {
+        now += next_random() % 300;
+        uint64_t start = i % 4 == 3 ? records[i - 3].start - 20 : now;
+        now += next_random() % 20000;
+        records[i] = (struct sp__record){start, now, i % 5, i % 4 == 3 ? 0 : (uint16_t)(1 + i % 7), i % 11 ? 0 : 3};
+    }
+    size_t length = sp__records_encode(records, 24, bytes);
+    assert_true(sp__records_match(bytes, length, records, 24));
+    assert_false(sp__records_match(bytes, length, records, 23));
+    assert_false(sp__records_match(bytes, length - 1, records, 24));
+    for (size_t at = 0; at < length; at++) {
+        unsigned char right = bytes[at];
+        for (unsigned other = 1; other < 256; other++) {
+            bytes[at] = (unsigned char)(right ^ other);
+            assert_false(sp__records_match(bytes, length, records, 24));
+        }
+        bytes[at] = right;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hostile_records_survive),
-        cmocka_unit_test(random_records_survive),
-        cmocka_unit_test(calls_take_few_bytes),
-        cmocka_unit_test(damaged_bytes_are_refused),
+        cmocka_unit_test(hostile_records_survive),      cmocka_unit_test(random_records_survive),
+        cmocka_unit_test(calls_take_few_bytes),         cmocka_unit_test(damaged_bytes_are_refused),
+        cmocka_unit_test(a_broken_encoding_is_noticed),
     };
     return cmocka_run_group_tests_name("encode", tests, NULL, NULL);
 }
