@@ -236,22 +236,22 @@ int main(int argc, char **argv)
     pid_t child = bench_drain();
     bool tsc = sp__clock_choose(SP__CLOCK_TSC) == SP__CLOCK_TSC;
     compare(&rows[BEFORE], empty_round, 0);
-           (void)setenv("SP_DISABLE", "1", 1);
-           if (sp_init("pair", 0))
-               fail("sp_init under SP_DISABLE");
-           compare(&rows[DISABLED], empty_round, 0);
-           (void)unsetenv("SP_DISABLE");
-           recorded(&rows[MONO], "monotonic", mono_round);
-           two_threads(&rows[TWO_MONO], "monotonic");
-           statistics(&rows[STATS_MONO], "monotonic");
-           if (tsc) {
-               recorded(&rows[TSC], "tsc", tsc_round);
-               two_threads(&rows[TWO_TSC], "tsc");
-               statistics(&rows[STATS_TSC], "tsc");
-           }
-           compare(&rows[AFTER], empty_round, 0);
-           bench_end(child);
-           bench_remove();
-           (argc > 1 && strcmp(argv[1], "--json") == 0 ? print_json : print_table)(rows, ROWS);
-           return 0;
+    (void)setenv("SP_DISABLE", "1", 1);
+    if (sp_init("pair", 0))
+        fail("sp_init under SP_DISABLE");
+    compare(&rows[DISABLED], empty_round, 0);
+    (void)unsetenv("SP_DISABLE");
+    recorded(&rows[MONO], "monotonic", mono_round);
+    two_threads(&rows[TWO_MONO], "monotonic");
+    statistics(&rows[STATS_MONO], "monotonic");
+    if (tsc) {
+        recorded(&rows[TSC], "tsc", tsc_round);
+        two_threads(&rows[TWO_TSC], "tsc");
+        statistics(&rows[STATS_TSC], "tsc");
+    }
+    compare(&rows[AFTER], empty_round, 0);
+    bench_end(child);
+    bench_remove();
+    (argc > 1 && strcmp(argv[1], "--json") == 0 ? print_json : print_table)(rows, ROWS);
+    return 0;
 }

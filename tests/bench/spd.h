@@ -70,19 +70,19 @@ static inline double bench_cpu_ns(pid_t pid)
     return all;
 }
 
-/* A line of /proc/PID/status, in KiB; -1: there is none. */
-static inline long bench_status_kib(pid_t pid, const char *key)
+/* A line "KEY: NUMBER" of /proc/PID/<file>; -1: there is none. */
+static inline long bench_proc(pid_t pid, const char *name, const char *key)
 {
     char path[64], line[256];
-    long kib = -1;
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    long number = -1;
+    (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
     FILE *file = fopen(path, "r");
     while (file && fgets(line, sizeof line, file))
         if (strncmp(line, key, strlen(key)) == 0 && line[strlen(key)] == ':')
-            kib = strtol(line + strlen(key) + 1, NULL, 10);
+            number = strtol(line + strlen(key) + 1, NULL, 10);
     if (file)
         (void)fclose(file);
-    return kib;
+    return number;
 }
 
 #endif

@@ -34,6 +34,7 @@ struct load {
     uint64_t made, kept, dropped;
     double share;             /* of a core */
     double ns_per_call;       /* busy: spd's CPU time for each call */
+    double bytes_per_call;    /* busy: read and written by spd for each call */
     double copy_ns;           /* busy: copying one record */
     long resident, anonymous; /* KiB */
     double share_must;
@@ -170,6 +171,12 @@ static double copy_ns(void)
     return (now() - start) / TURNS / RING;
 }
 
+/* Bytes that went through spd's system calls. */
+static double read_and_written(pid_t spd)
+{
+    return (double)(bench_proc(spd, "io", "rchar") + bench_proc(spd, "io", "wchar"));
+}
+
 static void measure(struct load *load, const char *spd_path)
 {
     int ready[2], go[2];
@@ -189,13 +196,16 @@ static void measure(struct load *load, const char *spd_path)
             bench_fail("the ranks");
     sleep(3); /* what is left of the beginning is drained */
     double cpu = bench_cpu_ns(spd), from = now();
+    double moved = read_and_written(spd);
     sleep((unsigned)seconds);
     cpu = bench_cpu_ns(spd) - cpu;
+    moved = read_and_written(spd) - moved;
     load->share = cpu / (now() - from);
-    load->resident = bench_status_kib(spd, "VmRSS");
-    load->anonymous = bench_status_kib(spd, "RssAnon");
+    load->resident = bench_proc(spd, "status", "VmRSS");
+    load->anonymous = bench_proc(spd, "status", "RssAnon");
     if (load->busy) {
         load->ns_per_call = cpu / ((double)load->ranks * CALLS_A_SECOND * seconds);
+        load->bytes_per_call = moved / ((double)load->ranks * CALLS_A_SECOND * seconds);
         load->copy_ns = copy_ns();
     }
     (void)close(go[1]);
@@ -227,8 +237,9 @@ static void print_table(const struct load *loads, size_t count)
                      l->share * 100, l->share_must * 100, l->made, (int64_t)(l->made - l->kept), l->ns_per_call,
                      (double)l->resident / 1024, (double)l->resident_must / 1024, (double)l->anonymous / 1024);
         if (l->busy)
-            (void)printf("%-38s a record copied once: %.2f ns, ratio %.1f\n", "", l->copy_ns,
-                         l->ns_per_call / l->copy_ns);
+            (void)printf(
+                "%-38s copying a record of 24 bytes once: %.2f ns, ratio %.1f; %.1f bytes read and written a call\n",
+                "", l->copy_ns, l->ns_per_call / l->copy_ns, l->bytes_per_call);
     }
 }
 
@@ -238,10 +249,11 @@ static void print_json(const struct load *loads, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct load *l = &loads[i];
         (void)printf("%s{\"name\":\"%s\",\"ranks\":%d,\"lanes\":%d,\"core\":%.5f,\"core_must\":%.4f,\"made\":%" PRIu64
-                     ",\"kept\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"ns_per_call\":%.2f,\"copy_ns\":%.2f,"
+                     ",\"kept\":%" PRIu64 ",\"dropped\":%" PRIu64
+                     ",\"ns_per_call\":%.2f,\"copy_ns\":%.2f,\"bytes_per_call\":%.1f,"
                      "\"resident_kib\":%ld,\"resident_must_kib\":%ld,\"anonymous_kib\":%ld}",
                      i ? "," : "", l->name, l->ranks, l->lanes, l->share, l->share_must, l->made, l->kept, l->dropped,
-                     l->ns_per_call, l->copy_ns, l->resident, l->resident_must, l->anonymous);
+                     l->ns_per_call, l->copy_ns, l->bytes_per_call, l->resident, l->resident_must, l->anonymous);
     }
     (void)printf("]}\n");
 }
