@@ -16,7 +16,8 @@
 
 enum { CHUNKS = 64, CHUNK_WRITERS = 256, WRITER_SIZE = 3 * SP__PAGE, WORDS = CHUNK_WRITERS / 64 };
 
-_Static_assert(sizeof(struct sp__writer) <= WRITER_SIZE, "a writer fits its place");
+_Static_assert(sizeof(struct sp__writer) <= WRITER_SIZE && WRITER_SIZE % SP__PAGE == 0,
+               "a writer fits its place, and shares no line or page with another thread's");
 
 static const uint64_t ALIVE = 0x7370616c69766531ULL;
 static const uint64_t QUIESCE_NS = 100000000U;

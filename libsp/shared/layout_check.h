@@ -121,4 +121,19 @@ SP__AT(sp__region, file_offset, 16);
 SP__AT(sp__region, file_length, 24);
 SP__AT(sp__region, reserved, 28);
 
+/* What one side writes again and again shares no cache line with what the other one does, or with what both only read. */
+#define SP__LINE_OF(type, member)          (offsetof(struct type, member) / SP__LINE)
+#define SP__APART(type, member, other)     (SP__LINE_OF(type, member) != SP__LINE_OF(type, other))
+#define SP__ON_ONE_LINE(type, first, last) (SP__LINE_OF(type, first) == SP__LINE_OF(type, last))
+_Static_assert(_Alignof(struct sp__lane) == SP__LINE && sizeof(struct sp__lane) % SP__LINE == 0, "lanes share a line");
+_Static_assert(SP__ON_ONE_LINE(sp__lane, head, owner), "a producer's words lie on one line");
+_Static_assert(SP__APART(sp__lane, owner, tail) && SP__APART(sp__lane, tail, ring_offset),
+               "the consumer's word has a line of its own");
+_Static_assert(_Alignof(struct sp__header) == SP__LINE &&
+                   SP__LINE_OF(sp__header, state) * SP__LINE == offsetof(struct sp__header, state),
+               "the word that every call reads begins a line");
+_Static_assert(SP__APART(sp__header, state, region_count) && SP__APART(sp__header, bank, region_count) &&
+                   SP__APART(sp__header, bell_cpu, spool_chosen) && SP__APART(sp__header, state, spool_chosen),
+               "what the consumer writes lies on no line that a call reads");
+
 #endif

@@ -9,26 +9,6 @@
 
 #include "layout.h"
 
-#define LINE(type, member) (offsetof(struct type, member) / SP__LINE)
-
-static void producer_and_consumer_share_a_cache_line(void **state)
-{
-    (void)state;
-    assert_int_equal(_Alignof(struct sp__lane), SP__LINE);
-    assert_int_not_equal(LINE(sp__lane, head), LINE(sp__lane, tail));
-    assert_int_not_equal(LINE(sp__lane, tail), LINE(sp__lane, ring_offset));
-    assert_int_equal(LINE(sp__lane, head), LINE(sp__lane, too_deep));
-}
-
-static void state_shares_a_line_with_what_changes_often(void **state)
-{
-    (void)state;
-    assert_int_not_equal(LINE(sp__header, state), LINE(sp__header, region_count));
-    assert_int_not_equal(LINE(sp__header, state),
-                         LINE(sp__header, identity) + (sizeof(struct sp__identity) - 1) / SP__LINE);
-    assert_int_not_equal(LINE(sp__header, region_count), LINE(sp__header, spool_chosen));
-}
-
 static void entries_straddle_pages_or_leave_holes(void **state)
 {
     (void)state;
@@ -59,8 +39,6 @@ static void a_word_needs_a_lock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(producer_and_consumer_share_a_cache_line),
-        cmocka_unit_test(state_shares_a_line_with_what_changes_often),
         cmocka_unit_test(entries_straddle_pages_or_leave_holes),
         cmocka_unit_test(magic_reads_as_text),
         cmocka_unit_test(a_word_needs_a_lock),
