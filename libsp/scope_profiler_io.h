@@ -135,6 +135,8 @@ typedef struct sp_write_settings {
     bool nesting;        /* call and parent ids even where not every input carries them */
     int schema;          /* of SP_FILE_HDF5: 2, or 3 (times as deltas); 0: 2 */
     int gzip;            /* of SP_FILE_HDF5: level 1 ... 9, after shuffle; 0: stored as it is */
+    bool sync;     /* on the disk before it takes its name (the default); else only a file that is replaced waits for
+                          * that, and where there was none the kernel writes it when it gets to it, as it does for cp */
     bool skip_bad; /* with sp_inputs_on_bad: what turns out bad while it is read is left out, else it ends the call */
     void (*progress)(void *context, double done); /* 0 ... 1; from any thread, one at a time; may be NULL */
     void *progress_context;

@@ -73,7 +73,8 @@ static void write_trace(struct publication *publication, const struct sp__record
         log_say(LOG_WARNING,
                 "%s: publish: a trace has no place for %zu threads; their calls are joined; use --format h5",
                 publication->trace, recording->thread_count);
-    int status = sp__trace_write(recording, publication->trace);
+    bool last = publication->kind != PUBLISH_FLUSH; /* else the spool stays, for another one */
+    int status = sp__trace_write(recording, publication->trace, last);
     if (status) {
         fail(publication, -status, publication->trace, NULL);
         return;
@@ -369,6 +370,7 @@ static int write_inputs(struct publication *publication, const char *path, sp_wr
     settings.format = SP_FILE_HDF5;
     settings.session = publication->name;
     settings.nesting = true;
+    settings.sync = publication->kind != PUBLISH_FLUSH;
     settings.warn = on_warning;
     settings.warn_context = publication;
     int status = sp_inputs_create(&inputs, error);

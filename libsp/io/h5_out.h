@@ -17,6 +17,7 @@ struct sp__h5_out {
     struct sp__durable file;
     bool present[COLUMNS];
     bool deltas;               /* schema 3 */
+    bool sync;                 /* on the disk before it takes its name */
     bool packed;               /* gzip: columns lie in an unnamed scratch file until they are packed */
     int columns_fd;            /* where columns are written to: file.fd, or the scratch file */
     uint64_t offsets[COLUMNS]; /* bytes, where each column lies there */

@@ -15,7 +15,7 @@ enum { LOOK_BUDGET = 24 << 20 };
 
 sp_write_settings sp_write_settings_default(void)
 {
-    return (sp_write_settings){.format = SP_FILE_HDF5};
+    return (sp_write_settings){.format = SP_FILE_HDF5, .sync = true};
 }
 
 void sp__writing_warn(struct sp__writing *writing, const char *format, ...)

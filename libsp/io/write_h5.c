@@ -6,6 +6,7 @@
  * temporary beside the output. Whatever the number of threads, the file and what is said are the same. */
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "h5_out.h"
 #include "inputs.h"
@@ -211,7 +212,8 @@ static int write_all(struct sp__h5_out *out)
     uint64_t columns = 0;
     for (int c = 0; c < COLUMNS; c++)
         columns += out->present[c];
-    sp__early_sync_begin(&out->early, out->file.fd, out->packed ? 0 : columns * 8 * out->writing->calls);
+    bool early = out->sync && !out->packed;
+    sp__early_sync_begin(&out->early, out->file.fd, early ? columns * 8 * out->writing->calls : 0);
     result = put_columns(out);
     sp__early_sync_last(&out->early);
     if (result == 0) {
@@ -225,13 +227,15 @@ static int write_all(struct sp__h5_out *out)
 int sp__write_h5(struct sp__writing *writing)
 {
     struct sp__h5_out out = {.writing = writing, .start = INT64_MAX, .end = INT64_MIN};
+    /* What is replaced may be all that there is of inputs long gone: not before its successor is safe. */
+    out.sync = writing->settings->sync || access(writing->output, F_OK) == 0;
     plan(&out);
     int result = sp__durable_begin(&out.file, writing->output, 0600);
     if (result < 0) {
         result = system_failure(&out, result);
     } else if ((result = write_all(&out)) < 0) {
         sp__durable_abandon(&out.file);
-    } else if ((result = sp__durable_commit(&out.file)) < 0) {
+    } else if ((result = out.sync ? sp__durable_commit(&out.file) : sp__durable_rename(&out.file)) < 0) {
         result = system_failure(&out, result);
     }
     sp__h5_finish(&out);

@@ -66,7 +66,7 @@ static int write_files(struct sp_profiler *p, bool final, bool *ret_keep)
             recording->ended = true; /* its END frame comes when this has succeeded */
         write_note(p, recording, p->path, "spt", final);
         SP__INSTANT(own_noted);
-        error = sp__trace_write(recording, p->path);
+        error = sp__trace_write(recording, p->path, final);
         SP__INSTANT(own_written);
         *ret_keep = recording->thread_count > 1;
         if (error && final) { /* a later try, or somebody else's, is the final one */

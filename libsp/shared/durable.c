@@ -86,17 +86,23 @@ void sp__durable_abandon(struct sp__durable *file)
     file->fd = -1;
 }
 
+static int take_name(struct sp__durable *file, int error)
+{
+    if (!error && rename(file->temporary, file->path) < 0)
+        error = -errno;
+    if (error)
+        sp__durable_abandon(file);
+    return error;
+}
+
 int sp__durable_commit(struct sp__durable *file)
 {
     SP__INSTANT(durable_written);
     int error = sync_file(file->fd);
     SP__INSTANT(durable_synced);
-    if (!error && rename(file->temporary, file->path) < 0)
-        error = -errno;
-    if (error) {
-        sp__durable_abandon(file);
+    error = take_name(file, error);
+    if (error)
         return error;
-    }
     close(file->fd); /* synced: there is nothing left that could fail */
     file->fd = -1;
     SP__INSTANT(durable_renamed);
@@ -105,7 +111,22 @@ int sp__durable_commit(struct sp__durable *file)
     return error;
 }
 
-int sp__durable_write(const char *path, const void *data, size_t length, unsigned mode)
+int sp__durable_rename(struct sp__durable *file)
+{
+    SP__INSTANT(durable_written);
+    /* What a file system says of room and quota only now must be heard before the old file is gone. */
+    int copy = dup(file->fd), error = copy < 0 || close(copy) < 0 ? -errno : 0;
+    error = take_name(file, error);
+    if (error)
+        return error;
+    close(file->fd);
+    file->fd = -1;
+    SP__INSTANT(durable_renamed);
+    return 0;
+}
+
+static int write_whole(const char *path, const void *data, size_t length, unsigned mode,
+                       int (*end)(struct sp__durable *file))
 {
     struct sp__durable file;
     int error = sp__durable_begin(&file, path, mode);
@@ -123,5 +144,15 @@ int sp__durable_write(const char *path, const void *data, size_t length, unsigne
         at += put;
         length -= (size_t)put;
     }
-    return sp__durable_commit(&file);
+    return end(&file);
+}
+
+int sp__durable_write(const char *path, const void *data, size_t length, unsigned mode)
+{
+    return write_whole(path, data, length, mode, sp__durable_commit);
+}
+
+int sp__durable_write_soon(const char *path, const void *data, size_t length, unsigned mode)
+{
+    return write_whole(path, data, length, mode, sp__durable_rename);
 }

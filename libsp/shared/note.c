@@ -217,7 +217,7 @@ int sp__note_write(const char *path, const struct sp__recording *recording, cons
     if (fclose(out) != 0 && rc == 0)
         rc = -ENOMEM;
     if (rc == 0)
-        rc = sp__durable_write(path, text, length, 0600);
+        rc = final ? sp__durable_write(path, text, length, 0600) : sp__durable_write_soon(path, text, length, 0600);
     free(text);
     return rc;
 }

@@ -1,6 +1,6 @@
 /* note.h: "<stem>.note" in the session's data folder: a line of JSON that says where an incarnation was published and
- * what a .spt has no place for. It is made durable before the profile is renamed to its place. Written here (libsp has
- * libc alone); read by the reading library. */
+ * what a .spt has no place for. It has its name before the profile is renamed to its place; a final one is on the disk
+ * then. Written here (libsp has libc alone); read by the reading library. */
 #ifndef SP__NOTE_H
 #define SP__NOTE_H
 

@@ -91,7 +91,7 @@ static int put_all(struct writer *w, const struct sp__recording *r)
     return rc ? rc : flush(w);
 }
 
-int sp__trace_write(const struct sp__recording *recording, const char *path)
+int sp__trace_write(const struct sp__recording *recording, const char *path, bool last)
 {
     struct sp__durable *file = malloc(sizeof *file);
     struct writer *w = malloc(sizeof *w);
@@ -108,7 +108,7 @@ int sp__trace_write(const struct sp__recording *recording, const char *path)
         if (rc == 0)
             rc = put_all(w, recording);
         if (rc == 0)
-            rc = sp__durable_commit(file);
+            rc = last ? sp__durable_commit(file) : sp__durable_rename(file);
         else
             sp__durable_abandon(file);
     }

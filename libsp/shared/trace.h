@@ -7,8 +7,9 @@
 
 #include "recording.h"
 
-/* Writes `recording` to `path` whole or not at all: temporary beside it, fsync, rename, folder fsync. Rows without
- * calls are left out; threads are joined. 0 or -errno (-ENOSPC, -EACCES, ...); on failure the old file stands. */
-int sp__trace_write(const struct sp__recording *recording, const char *path);
+/* Writes `recording` to `path` whole or not at all: temporary beside it, rename; where it is the last that its spool is
+ * kept for, on the disk before that. Rows without calls are left out; threads are joined. 0 or -errno (-ENOSPC, -EACCES,
+ * ...); on failure the old file stands. */
+int sp__trace_write(const struct sp__recording *recording, const char *path, bool last);
 
 #endif

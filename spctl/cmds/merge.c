@@ -11,7 +11,7 @@
 
 static const char *output, *label, *ranks, *from, *to, *schema, *compress;
 static struct values regions;
-static bool nesting, skip_bad, as_json;
+static bool nesting, skip_bad, sync_output, as_json;
 
 static void print_json(const sp_write_report *report, json_t *taken, json_t *skipped)
 {
@@ -40,6 +40,7 @@ static bool options_read(sp_selection *wanted, uint32_t (**ret_ranks)[2], sp_wri
     settings->label = label;
     settings->nesting = nesting;
     settings->skip_bad = skip_bad;
+    settings->sync = sync_output;
     if ((from && !seconds_parse(from, &wanted->from_ns)) || (to && !seconds_parse(to, &wanted->to_ns)) ||
         (schema && !schema_parse(schema, &settings->schema)) ||
         (compress && !compress_parse(compress, &settings->gzip)))
@@ -136,6 +137,7 @@ static const struct option options[] = {
     {0, "nesting", NULL, "number calls and parents of every rank", &nesting},
     {0, "schema", "2|3", "the layout: 2, or 3, which keeps times as differences", &schema},
     {0, "compress", "HOW", "none, gzip or gzip:1 to gzip:9", &compress},
+    {0, "sync", NULL, "wait until the profile is on the disk, as before its inputs are removed", &sync_output},
     {'j', "json", NULL, "print JSON", &as_json},
     {0, NULL, NULL, NULL, NULL}};
 
@@ -150,7 +152,9 @@ const struct verb verb_merge = {
         "a\n"
         "session, or the prefix of launches, of which the newest is taken. session:NAME always names a session.\n"
         "A session may be live or ended, with spd or without. Statistics without events (SP_MODE=stats) merge with\n"
-        "their like alone. Inputs that cannot be read are all named, and nothing is written unless --skip-bad is "
+        "their like alone. The profile reaches the disk as files of cp do, some seconds later; one that replaces\n"
+        "another is there before that goes, and --sync waits for it always. Inputs that cannot be read are all named, "
+        "and nothing is written unless --skip-bad is "
         "given.\n"
         "Exit status 3 when calls were dropped or lost, or something was skipped or left out: each is said on stderr.",
     .options = options,

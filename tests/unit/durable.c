@@ -76,6 +76,10 @@ static void mode_or_content_differ(void **state)
     assert_int_equal(stat(target, &stat_now), 0);
     assert_int_equal(stat_now.st_mode & 07777, 0640);
     expect(target, "");
+    assert_int_equal(sp__durable_write_soon(target, "two", 3, 0600), 0);
+    assert_int_equal(stat(target, &stat_now), 0);
+    assert_int_equal(stat_now.st_mode & 07777, 0600);
+    expect(target, "two");
     assert_int_equal(files(), 1);
 }
 

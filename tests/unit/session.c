@@ -88,7 +88,7 @@ static void publish(struct producer *p, char file[256])
     const char *const spools[] = {spool};
     struct sp__recording *r = open_recording(spools, 1, NULL);
     assert_int_equal(sp__note_write(note, r, file, "spt", true), 0);
-    assert_int_equal(sp__trace_write(r, file), 0);
+    assert_int_equal(sp__trace_write(r, file, true), 0);
     assert_int_equal(unlink(spool), 0);
     sp__recording_destroy(r);
 }

@@ -62,7 +62,7 @@ static void bytes_are_those_of_the_format(void **state)
     struct sp__recording *r = make(SP__END_FINALIZED);
     snprintf(path, sizeof path, "%s/x_rank00003.spt", test_folder);
     umask(0);
-    assert_int_equal(sp__trace_write(r, path), 0);
+    assert_int_equal(sp__trace_write(r, path, true), 0);
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
@@ -95,7 +95,7 @@ static void failed_write_leaves_the_old_file(void **state)
     small = old;
     small.rlim_cur = 100000;
     setrlimit(RLIMIT_FSIZE, &small);
-    int rc = sp__trace_write(r, path);
+    int rc = sp__trace_write(r, path, true);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_int_equal(rc, -EFBIG);
     assert_int_equal(pread(fd, kept, sizeof kept, 0), 3);
@@ -103,13 +103,13 @@ static void failed_write_leaves_the_old_file(void **state)
     fd = open(path, O_RDONLY);
     assert_int_equal(read(fd, kept, sizeof kept), 3);
     close(fd);
-    assert_int_equal(sp__trace_write(r, path), 0);
+    assert_int_equal(sp__trace_write(r, path, true), 0);
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0640); /* as it was given */
     assert_true(st.st_size > 320000);
     snprintf(path, sizeof path, "%s/missing/x.spt", test_folder);
-    assert_int_equal(sp__trace_write(r, path), -ENOENT);
+    assert_int_equal(sp__trace_write(r, path, true), -ENOENT);
     sp__recording_destroy(r);
 }
 
