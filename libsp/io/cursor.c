@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "look.h"
 #include "parts.h"
 
 enum { LEAST_ROOM = 16, FILES_AT_ONCE = 32 };
@@ -131,41 +132,10 @@ static void renumber(const struct sp__rank_part *part, int64_t *thread, size_t c
     }
 }
 
-/* What a block's calls come to. */
-struct sums {
-    bool bad;  /* some call stands where it cannot: there are no sums */
-    bool ties; /* some equal starts do not stand by descending end */
-    uint64_t total;
-    int64_t least, most, last;
-};
-
-/* One pass, in plain steps: without 64-bit comparisons of vectors, which the oldest processors of this kind lack, a
- * loop that can be left is the faster one. */
-static struct sums look_through(const struct sp__calls *calls, size_t count, int64_t before)
-{
-    const int64_t *start = calls->start, *end = calls->end;
-    struct sums sums = {.least = INT64_MAX, .last = INT64_MIN};
-    int64_t end_before = INT64_MAX;
-    for (size_t i = 0; i < count; i++) {
-        int64_t s = start[i], e = end[i], duration = (int64_t)((uint64_t)e - (uint64_t)s);
-        if (s < before || e < s)
-            return (struct sums){.bad = true};
-        if (s == before && e > end_before)
-            sums.ties = true;
-        sums.total += (uint64_t)duration;
-        sums.least = duration < sums.least ? duration : sums.least;
-        sums.most = duration > sums.most ? duration : sums.most;
-        sums.last = e > sums.last ? e : sums.last;
-        before = s;
-        end_before = e;
-    }
-    return sums;
-}
-
 /* Reads the stream's next calls into the columns, checked and in order. A run of equal starts that may go on beyond the
  * block is left for the next one, unless it fills the whole block. */
 static int read_block(struct stream *stream, const struct sp__calls *into, size_t room, size_t *ret_count,
-                      struct sums *ret_sums, sp_error *error)
+                      struct sp__sums *ret_sums, sp_error *error)
 {
     uint64_t left = stream->calls - stream->at;
     size_t count = left < room ? (size_t)left : room;
@@ -184,7 +154,7 @@ static int read_block(struct stream *stream, const struct sp__calls *into, size_
             keep--;
         count = keep ? keep : count;
     }
-    *ret_sums = look_through(into, count, stream->at ? stream->last : INT64_MIN);
+    *ret_sums = sp__look(into->start, into->end, count, stream->at ? stream->last : INT64_MIN);
     if (ret_sums->bad)
         return disorder(stream, into, count, error);
     if (into->thread)
@@ -207,7 +177,8 @@ static double mean_of(uint64_t total, uint64_t count)
 
 /* Count, mean and squares of a block, joined to those of the blocks before it (Chan, Golub and LeVeque): sound for any
  * size and offset of the durations. */
-static void summarize(struct sp__cursor *cursor, const struct sp__calls *calls, size_t count, const struct sums *sums)
+static void summarize(struct sp__cursor *cursor, const struct sp__calls *calls, size_t count,
+                      const struct sp__sums *sums)
 {
     struct sp__summary *summary = &cursor->row->summary;
     const int64_t *start = calls->start, *end = calls->end;
@@ -271,7 +242,7 @@ static int refill(struct sp__cursor *cursor, struct stream *stream, sp_error *er
             return no_memory(cursor, error);
         stream->head = lay_out(cursor, memory, cursor->stream_room);
     }
-    struct sums unused;
+    struct sp__sums unused;
     int result = read_block(stream, &stream->head, cursor->stream_room, &stream->have, &unused, error);
     if (result == 0) {
         stream->start = stream->head.start[0];
@@ -396,13 +367,13 @@ int sp__cursor_open(struct sp__cursor **ret, struct sp__rank *rank, size_t row, 
 int sp__cursor_fill(struct sp__cursor *cursor, const struct sp__calls *into, size_t room, size_t *ret_count,
                     sp_error *error)
 {
-    struct sums sums;
+    struct sp__sums sums;
     int result = cursor->stream_count == 1 ? read_block(&cursor->streams[0], into, room, ret_count, &sums, error)
                                            : merge(cursor, into, room, ret_count, error);
     if (result < 0 || !*ret_count || !(cursor->flags & SP__SUMMARIZE))
         return result;
     if (cursor->stream_count > 1) /* which is summed up as it is merged */
-        sums = look_through(into, *ret_count, INT64_MIN);
+        sums = sp__look(into->start, into->end, *ret_count, INT64_MIN);
     summarize(cursor, into, *ret_count, &sums);
     return 0;
 }

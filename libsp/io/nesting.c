@@ -8,7 +8,7 @@
 
 enum {
     LEAST_ROOM = 16,
-    MOST_ROOM = 32768, /* calls a row and turn: 256 KiB a column and write, which still stays in a cache */
+    MOST_ROOM = 16384, /* calls a row and turn: 128 KiB a column and write, which still stays in a cache */
     FEW_ROWS = 8,
     MOST_LANES = 4096,     /* of crossed calls, in a rank: beyond that a file is not a record of threads */
     IN_ONE_PIECE = 1 << 18 /* bytes of a rank that goes to the writer in one piece */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "look.h"
 #include "trace_file.h"
 
 enum { JOIN_BUFFER = 64 };
@@ -80,13 +81,14 @@ static int read_block(struct sp__source *source, struct block *block, uint64_t f
     if (status)
         return status;
     int64_t last = first && first == block->next ? block->last : INT64_MIN;
-    for (size_t i = 0; i < count; i++) {
+    bool bad = sp__look(starts, ends, count, last).bad;
+    for (size_t i = 0; bad && i < count; i++) {
         if (starts[i] < last || ends[i] < starts[i])
             return out_of_order(source, block, first, i, starts, ends, last, error);
         last = starts[i];
     }
     block->next = first + count;
-    block->last = last;
+    block->last = starts[count - 1];
     return 0;
 }
 
