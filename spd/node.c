@@ -22,6 +22,7 @@ struct node_write {
     struct session *session;
     char *text;
     char path[SP__PATH_SIZE];
+    bool last; /* of some incarnation: its spool goes */
     int status;
 };
 
@@ -81,7 +82,8 @@ static void start_write(struct session *session);
 static void on_write(uv_work_t *work)
 {
     struct node_write *write = work->data;
-    write->status = sp__durable_write(write->path, write->text, strlen(write->text), 0600);
+    int (*put)(const char *, const void *, size_t, unsigned) = write->last ? sp__durable_write : sp__durable_write_soon;
+    write->status = put(write->path, write->text, strlen(write->text), 0600);
 }
 
 static void on_written(uv_work_t *work, int status)
@@ -109,11 +111,13 @@ static void start_write(struct session *session)
     if (!write)
         return;
     add_anchor(session->node);
-    *write = (struct node_write){.session = session, .text = json_dumps(session->node, JSON_INDENT(1))};
+    *write = (struct node_write){
+        .session = session, .last = session->node_last, .text = json_dumps(session->node, JSON_INDENT(1))};
     if (!write->text) {
         free(write);
         return;
     }
+    session->node_last = false;
     write->work.data = write;
     snprintf(write->path, sizeof write->path, "%s", session->node_path);
     session->node_write = write;
@@ -133,6 +137,7 @@ void node_add(struct session *session, json_t *facts)
         const char *incarnation = json_string_value(json_object_get(fact, "incarnation"));
         if (incarnation)
             json_object_set(json_object_get(session->node, "ranks"), incarnation, fact);
+        session->node_last = session->node_last || json_is_true(json_object_get(fact, "final"));
     }
     session->node_dirty = true;
     if (!session->node_write)

@@ -33,8 +33,12 @@ static int open_recording(struct publication *publication, size_t first, size_t 
 {
     const char *spools[2] = {publication->sources[first].path, count > 1 ? publication->sources[first + 1].path : NULL};
     uint64_t ends[2] = {publication->rank ? publication->end : UINT64_MAX, UINT64_MAX};
-    struct sp__recording_source source = {
-        .spools = spools, .ends = ends, .spool_count = count, .scratch_dir = publication->folder, .tables = tables};
+    struct sp__recording_source source = {.spools = spools,
+                                          .ends = ends,
+                                          .spool_count = count,
+                                          .scratch_dir = publication->folder,
+                                          .trace = publication->trace,
+                                          .tables = tables};
     char why[256] = "";
     int status = sp__recording_create(ret, &source, why);
     if (status)

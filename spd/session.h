@@ -40,7 +40,8 @@ struct session {
 
     json_t *node; /* node.c's */
     char node_path[SP__PATH_SIZE];
-    bool node_dirty;
+    bool node_dirty; /* something is to be written ... */
+    bool node_last;  /* ... and among it what is the last of some incarnation */
     struct node_write *node_write;
 };
 

@@ -10,7 +10,7 @@
 #include "h5_out.h"
 
 enum { CHUNK_ROWS = 65536, WORKERS_MOST = 4, SLOTS_A_WORKER = 2 };
-enum { RUN_LEAST = 8, SAMPLE = 4096, SAMPLE_OF = 4 };
+enum { FAST_MOST = 3, RUN_LEAST = 8, SAMPLE = 4096, SAMPLE_OF = 4 };
 enum { NOT_DEFLATED = 2 }; /* HDF5's filter mask: the second filter, deflate, was left out */
 
 /* A packed chunk on its way from a worker to HDF5. */
@@ -61,7 +61,8 @@ static void shuffle(unsigned char *to, const int64_t *values, size_t count)
 
 /* ---- how a plane of bytes is deflated -----------------------------------------------------------------------------
  * The low bytes of times are noise, over which deflate takes most of its time to no avail, and the high ones are long
- * runs. A stream may go from one way to another within itself, and its reader need not know. */
+ * runs. A stream may go from one way to another within itself, and its reader need not know. Where size is what was
+ * asked for, by a higher level, deflate looks at everything: a sample shows no pattern that repeats at a distance. */
 
 static bool is_runs(const unsigned char *bytes, size_t count)
 {
@@ -92,9 +93,9 @@ static bool deflate_plane(struct worker *worker, size_t plane)
     unsigned char *bytes = worker->shuffled + plane * p->rows;
     z_stream *z = &worker->stream;
     int level = p->out->writing->settings->gzip, way = Z_DEFAULT_STRATEGY;
-    if (is_runs(bytes, p->rows))
+    if (level <= FAST_MOST && is_runs(bytes, p->rows))
         way = Z_RLE;
-    else if (is_noise(worker, bytes, p->rows))
+    else if (level <= FAST_MOST && is_noise(worker, bytes, p->rows))
         level = 0;
     if (deflateParams(z, level, way) != Z_OK)
         return false;

@@ -36,7 +36,7 @@ static int open_recording(struct sp_profiler *p, struct sp__recording **ret, cha
     memcpy(folder, p->path, sizeof folder);
     folder[sp__base_name(p->path) - p->path] = '\0';
     struct sp__recording_source source = {
-        .spools = spools, .spool_count = other_spool(p, named) ? 2 : 1, .scratch_dir = folder};
+        .spools = spools, .spool_count = other_spool(p, named) ? 2 : 1, .scratch_dir = folder, .trace = p->path};
     return sp__recording_create(ret, &source, why);
 }
 

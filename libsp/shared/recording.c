@@ -350,22 +350,40 @@ static int make_rows(struct sp__making *m)
     return 0;
 }
 
-static int store_calls(struct sp__making *m, const struct sp__recording_source *source, char why[256])
+static int fill_rows(struct sp__making *m)
 {
-    struct sp__recording *r = m->recording;
     struct sp__rows *rows = NULL;
     uint64_t ignored = 0;
-    if (!r->calls || r->identity.mode == SP__MODE_STATS || source->tables)
-        return 0;
-    r->private_file->fd = sp__unnamed_file(source->scratch_dir);
-    int rc = r->private_file->fd < 0 ? r->private_file->fd : sp__rows_create(&rows, m, m->row_of);
+    int rc = sp__rows_create(&rows, m, m->row_of);
     if (rc == 0)
         rc = pass_records(m, store_records, rows, &ignored);
     if (rc == 0)
         rc = sp__rows_finish(rows);
     sp__rows_destroy(rows);
+    return rc;
+}
+
+static int store_calls(struct sp__making *m, const struct sp__recording_source *source, char why[256])
+{
+    struct sp__recording *r = m->recording;
+    struct sp__recording_file *file = r->private_file;
+    uint64_t mended = r->counters.mended;
+    int rc = SP__UNSORTED;
+    if (!r->calls || r->identity.mode == SP__MODE_STATS || source->tables)
+        return 0;
+    if (source->trace && r->thread_count <= 1) {
+        rc = sp__trace_begin(file, source->trace);
+        if (rc == 0)
+            rc = fill_rows(m);
+    }
+    if (rc == SP__UNSORTED) {
+        sp__recording_file_close(file);
+        r->counters.mended = mended;
+        file->fd = sp__unnamed_file(source->scratch_dir);
+        rc = file->fd < 0 ? file->fd : fill_rows(m);
+    }
     if (rc)
-        word(why, "cannot put %llu calls in order in a scratch file in %.120s: %s", (unsigned long long)r->calls,
+        word(why, "cannot put %llu calls in order in a file in %.120s: %s", (unsigned long long)r->calls,
              source->scratch_dir, strerror(-rc));
     return rc;
 }
@@ -472,9 +490,7 @@ void sp__recording_destroy(struct sp__recording *r)
         free((char *)(uintptr_t)r->rows[i].name);
         free((char *)(uintptr_t)r->rows[i].file);
     }
-    if (r->private_file->fd >= 0)
-        close(r->private_file->fd);
-    free(r->private_file->extents);
+    sp__recording_file_close(r->private_file);
     free(r->private_file);
     free(r->rows);
     free(r->threads);
@@ -495,10 +511,10 @@ int sp__recording_read(const struct sp__recording *r, size_t row, uint64_t first
     const struct sp__extent *e = &r->private_file->extents[row];
     int fd = r->private_file->fd, rc = 0;
     if (starts)
-        rc = sp__read_at(fd, starts, count * sizeof *starts, e->offset + first * 8);
+        rc = sp__read_at(fd, starts, count * sizeof *starts, e->starts + first * 8);
     if (rc == 0 && ends)
-        rc = sp__read_at(fd, ends, count * sizeof *ends, e->offset + (e->capacity + first) * 8);
+        rc = sp__read_at(fd, ends, count * sizeof *ends, e->ends + first * 8);
     if (rc == 0 && threads)
-        rc = sp__read_at(fd, threads, count * sizeof *threads, e->offset + e->capacity * 16 + first * 4);
+        rc = e->threads || !count ? sp__read_at(fd, threads, count * sizeof *threads, e->threads + first * 4) : -EINVAL;
     return rc;
 }

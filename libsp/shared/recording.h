@@ -19,6 +19,8 @@ struct sp__recording_source {
     const char *live;        /* name below SP__SHM_DIR of a segment to copy undrained records from first, or NULL */
     const char *incarnation; /* 32 hex digits: whose segment `live` was when somebody looked; NULL: anybody's */
     const char *scratch_dir; /* where the scratch file lies: the output's folder */
+    const char *trace;       /* where a .spt of it is going to stand, or NULL: calls go straight to the file that
+                              * sp__trace_write renames, where that is possible (one thread, and rows come in order) */
     bool tables;             /* no call is going to be read: they are counted, not put in order */
 };
 

@@ -5,6 +5,7 @@
 #define SP__RECORDING_PARTS_H
 
 #include "clock.h"
+#include "durable.h"
 #include "recording.h"
 
 /* Sequence numbers that were taken already: sorted, disjoint, neighbours joined. They are seen as signed, so that a
@@ -55,15 +56,17 @@ struct sp__part_lane {
     int64_t reached; /* sequence numbers below were drained, into whichever spool; 0: nobody says */
 };
 
-/* One row's columns in the scratch file: int64 starts [capacity], int64 ends, int32 threads. */
+/* Where one row's columns lie in the file: int64 starts, int64 ends, int32 threads (of a trace: none). */
 struct sp__extent {
-    uint64_t offset, capacity, filled;
+    uint64_t starts, ends, threads;
+    uint64_t capacity, filled;
     int64_t last_start, last_end;
     bool unsorted;
 };
 
 struct sp__recording_file {
-    int fd;
+    int fd;                    /* a scratch file, or the trace's */
+    struct sp__durable *trace; /* the .spt that is to be, or NULL */
     uint64_t size;
     struct sp__extent *extents; /* one a row */
 };
@@ -114,11 +117,19 @@ int sp__tables_finish(struct sp__making *making);
 int sp__threads_finish(struct sp__making *making);
 size_t sp__threads_owner(const struct sp__part_lane *lane, int64_t sequence); /* owner_count where there is none */
 
-/* recording_rows.c: calls into their rows, in order. */
+/* recording_rows.c: calls into their rows, in order. Where the file is a trace, a row that does not come in order is
+ * SP__UNSORTED. */
+#define SP__UNSORTED (-EXFULL)
 struct sp__rows;
 int sp__rows_create(struct sp__rows **ret, struct sp__making *making, const uint32_t *row_of);
 int sp__rows_add(struct sp__rows *rows, const struct sp__record *record, int32_t thread);
 int sp__rows_finish(struct sp__rows *rows); /* what is buffered, and the order of rows whose threads overlap */
 void sp__rows_destroy(struct sp__rows *rows);
+
+/* trace.c: begins the file that is to stand at `path`; writes all but the columns of a trace, and says where those go. */
+int sp__trace_begin(struct sp__recording_file *file, const char *path);
+int sp__trace_lay_out(const struct sp__recording *recording);
+/* An unfinished trace, or the scratch file, goes. */
+void sp__recording_file_close(struct sp__recording_file *file);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "recording_parts.h"
 
-enum { BATCH = 1 << 19, COLUMN = 8192, RUN_LEAST = 64 };
+enum { BATCH = 1 << 19, SMALL_BATCH = 1 << 15, BATCHES = 64, PART = 1 << 10, COLUMN = 8192, RUN_LEAST = 64 };
 
 struct call {
     int64_t start, end;
@@ -37,6 +37,22 @@ static bool before(const struct call *a, const struct call *b)
     return a->start < b->start || (a->start == b->start && a->end > b->end);
 }
 
+static struct sp__extent set_aside(struct sp__recording_file *file, uint64_t calls)
+{
+    uint64_t at = file->size;
+    file->size += (calls * 20 + 7) & ~UINT64_C(7);
+    return (struct sp__extent){.starts = at, .ends = at + calls * 8, .threads = at + calls * 16, .capacity = calls};
+}
+
+/* A small batch stays in the cache, and its pages need not be asked for again and again; but a row whose threads overlap
+ * has as many runs as there are batches, and each row's part of one is a write. */
+static size_t batch_of(uint64_t calls, size_t rows)
+{
+    uint64_t wanted = calls / BATCHES > rows * PART ? calls / BATCHES : rows * PART;
+    wanted = wanted < SMALL_BATCH ? SMALL_BATCH : wanted < BATCH ? wanted : BATCH;
+    return (size_t)(calls < wanted ? calls + 1 : wanted);
+}
+
 int sp__rows_create(struct sp__rows **ret, struct sp__making *m, const uint32_t *row_of)
 {
     struct sp__recording_file *file = m->recording->private_file;
@@ -44,7 +60,7 @@ int sp__rows_create(struct sp__rows **ret, struct sp__making *m, const uint32_t 
     if (!rows)
         return -ENOMEM;
     *rows = (struct sp__rows){.making = m, .row_of = row_of, .row_count = m->recording->row_count};
-    rows->room = m->recording->calls < BATCH ? (size_t)m->recording->calls + 1 : BATCH;
+    rows->room = batch_of(m->recording->calls, rows->row_count);
     rows->batch = malloc(rows->room * sizeof *rows->batch);
     rows->sorted = malloc(rows->room * sizeof *rows->sorted);
     rows->places = malloc((rows->row_count + 1) * sizeof *rows->places);
@@ -53,13 +69,14 @@ int sp__rows_create(struct sp__rows **ret, struct sp__making *m, const uint32_t 
         sp__rows_destroy(rows);
         return -ENOMEM;
     }
-    for (size_t row = 0; row < rows->row_count; row++) {
-        uint64_t calls = m->recording->rows[row].calls;
-        file->extents[row] = (struct sp__extent){.offset = file->size, .capacity = calls};
-        file->size += (calls * 20 + 7) & ~UINT64_C(7);
-    }
-    *ret = rows;
-    return 0;
+    for (size_t row = 0; row < rows->row_count && !file->trace; row++)
+        file->extents[row] = set_aside(file, m->recording->rows[row].calls);
+    int rc = file->trace ? sp__trace_lay_out(m->recording) : 0;
+    if (rc)
+        sp__rows_destroy(rows);
+    else
+        *ret = rows;
+    return rc;
 }
 
 void sp__rows_destroy(struct sp__rows *rows)
@@ -74,21 +91,21 @@ void sp__rows_destroy(struct sp__rows *rows)
 
 static int write_columns(int fd, const struct sp__extent *e, uint64_t at, const struct columns *c, size_t count)
 {
-    int rc = sp__write_at(fd, c->start, count * 8, e->offset + at * 8);
+    int rc = sp__write_at(fd, c->start, count * 8, e->starts + at * 8);
     if (rc == 0)
-        rc = sp__write_at(fd, c->end, count * 8, e->offset + (e->capacity + at) * 8);
-    if (rc == 0)
-        rc = sp__write_at(fd, c->thread, count * 4, e->offset + e->capacity * 16 + at * 4);
+        rc = sp__write_at(fd, c->end, count * 8, e->ends + at * 8);
+    if (rc == 0 && e->threads)
+        rc = sp__write_at(fd, c->thread, count * 4, e->threads + at * 4);
     return rc;
 }
 
 static int read_columns(int fd, const struct sp__extent *e, uint64_t at, struct columns *c, size_t count)
 {
-    int rc = sp__read_at(fd, c->start, count * 8, e->offset + at * 8);
+    int rc = sp__read_at(fd, c->start, count * 8, e->starts + at * 8);
     if (rc == 0)
-        rc = sp__read_at(fd, c->end, count * 8, e->offset + (e->capacity + at) * 8);
+        rc = sp__read_at(fd, c->end, count * 8, e->ends + at * 8);
     if (rc == 0)
-        rc = sp__read_at(fd, c->thread, count * 4, e->offset + e->capacity * 16 + at * 4);
+        rc = sp__read_at(fd, c->thread, count * 4, e->threads + at * 4);
     return rc;
 }
 
@@ -164,6 +181,8 @@ static int append(struct sp__rows *rows, size_t row, const struct call *calls, s
     const struct call last = {.start = e->last_start, .end = e->last_end};
     if (e->filled && before(&calls[0], &last))
         e->unsorted = true;
+    if (e->unsorted && file->trace)
+        return SP__UNSORTED;
     for (size_t at = 0; at < count; at += COLUMN) {
         size_t n = count - at < COLUMN ? count - at : COLUMN;
         for (size_t i = 0; i < n; i++) {
@@ -351,7 +370,9 @@ static int order_row(struct sp__rows *rows, struct sp__extent *e, struct columns
         merge.runs[i].buffer = buffers + i * merge.buffer_room;
         rc = refill(&merge, &merge.runs[i]);
     }
-    struct sp__extent to = {.offset = file->size, .capacity = e->filled, .filled = e->filled};
+    uint64_t from = e->starts;
+    struct sp__extent to = set_aside(file, e->filled);
+    to.filled = e->filled;
     if (rc == 0) {
         for (size_t i = merge.live; i-- > 0;)
             sink(&merge, i);
@@ -362,8 +383,7 @@ static int order_row(struct sp__rows *rows, struct sp__extent *e, struct columns
     if (rc)
         return rc;
     /* Where holes are not to be had the blocks just stay until the file goes. */
-    (void)fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)e->offset, (off_t)(e->capacity * 20));
-    file->size += (to.capacity * 20 + 7) & ~UINT64_C(7);
+    (void)fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(e->capacity * 20));
     *e = to;
     return 0;
 }

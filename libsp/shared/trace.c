@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "durable.h"
+#include "recording_parts.h"
 #include "trace.h"
 
 enum { CALLS_AT_ONCE = 8192, BUFFER = 1 << 18, TRACE_VERSION = 2 };
@@ -56,6 +57,17 @@ static int put_column(struct writer *w, const struct sp__recording *r, size_t ro
     return rc;
 }
 
+/* The columns that are in the file already are stepped over. */
+static int skip_columns(struct writer *w, const struct sp__recording *r, size_t row)
+{
+    uint64_t calls = r->rows[row].calls;
+    int rc = flush(w);
+    r->private_file->extents[row] =
+        (struct sp__extent){.starts = w->at, .ends = w->at + calls * sizeof(int64_t), .capacity = calls};
+    w->at += 2 * calls * sizeof(int64_t);
+    return rc;
+}
+
 static int put_row(struct writer *w, const struct sp__recording *r, size_t row)
 {
     const struct sp__row *from = &r->rows[row];
@@ -67,6 +79,8 @@ static int put_row(struct writer *w, const struct sp__recording *r, size_t row)
         rc = put(w, &from->line, sizeof from->line);
     if (rc == 0)
         rc = put(w, &calls, sizeof calls);
+    if (rc == 0 && r->private_file->trace)
+        return skip_columns(w, r, row);
     if (rc == 0)
         rc = put_column(w, r, row, false);
     return rc ? rc : put_column(w, r, row, true);
@@ -91,28 +105,63 @@ static int put_all(struct writer *w, const struct sp__recording *r)
     return rc ? rc : flush(w);
 }
 
-int sp__trace_write(const struct sp__recording *recording, const char *path, bool last)
+static int write_all(int fd, const struct sp__recording *recording)
 {
-    struct sp__durable *file = malloc(sizeof *file);
     struct writer *w = malloc(sizeof *w);
+    if (!w)
+        return -ENOMEM;
+    w->fd = fd;
+    w->at = 0;
+    w->used = 0;
+    int rc = put_all(w, recording);
+    free(w);
+    return rc;
+}
+
+int sp__trace_begin(struct sp__recording_file *file, const char *path)
+{
     struct stat st;
     /* Profiles are their user's; one that is replaced keeps the mode that it was given. */
     mode_t mode = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_mode & 0777 : 0600;
-    int rc = file && w ? sp__durable_begin(file, path, mode) : -ENOMEM;
-    if (rc == 0) {
-        w->fd = file->fd;
-        w->at = 0;
-        w->used = 0;
-        if (fchmod(file->fd, mode) != 0)
-            rc = -errno;
-        if (rc == 0)
-            rc = put_all(w, recording);
-        if (rc == 0)
-            rc = last ? sp__durable_commit(file) : sp__durable_rename(file);
-        else
-            sp__durable_abandon(file);
+    struct sp__durable *trace = malloc(sizeof *trace);
+    int rc = trace ? sp__durable_begin(trace, path, mode) : -ENOMEM;
+    if (rc) {
+        free(trace);
+        return rc;
     }
-    free(w);
-    free(file);
+    file->trace = trace;
+    file->fd = trace->fd;
+    return 0;
+}
+
+int sp__trace_lay_out(const struct sp__recording *recording)
+{
+    return write_all(recording->private_file->fd, recording);
+}
+
+void sp__recording_file_close(struct sp__recording_file *file)
+{
+    if (file->trace)
+        sp__durable_abandon(file->trace);
+    else if (file->fd >= 0)
+        close(file->fd);
+    free(file->trace);
+    free(file->extents);
+    *file = (struct sp__recording_file){.fd = -1};
+}
+
+int sp__trace_write(const struct sp__recording *recording, const char *path, bool last)
+{
+    struct sp__recording_file copy = {.fd = -1}, *file = recording->private_file;
+    int rc = 0;
+    if (!file->trace || strcmp(file->trace->path, path) != 0) {
+        file = &copy;
+        rc = sp__trace_begin(file, path);
+        if (rc == 0)
+            rc = write_all(file->fd, recording);
+    }
+    if (rc == 0)
+        rc = last ? sp__durable_commit(file->trace) : sp__durable_rename(file->trace);
+    sp__recording_file_close(file);
     return rc;
 }

@@ -228,10 +228,12 @@ static void packed_columns_are_what_hdf5_itself_would_store(void **state)
     for (int64_t i = 0; i < CALLS; i++)
         memory_add(source, 0, 1000 * i + i * i % 997, 1000 * i + i * i % 997 + i % 3, -1);
     sp_inputs *inputs = of(&source, 1);
-    write_as(inputs, at("ours.h5"), 2, 4);
-    read_column(at("ours.h5"), "/events/start_times", ours, &chunk, &stored);
-    for (int64_t i = 0; i < CALLS; i++)
-        assert_int_equal(ours[i], 1000 * i + i * i % 997);
+    for (int level = 1; level <= 4; level += 3) { /* noise and runs are packed in other ways where speed is asked for */
+        write_as(inputs, at("ours.h5"), 2, level);
+        read_column(at("ours.h5"), "/events/start_times", ours, &chunk, &stored);
+        for (int64_t i = 0; i < CALLS; i++)
+            assert_int_equal(ours[i], 1000 * i + i * i % 997);
+    }
     write_column(at("theirs.h5"), ours, CALLS, chunk);
     read_column(at("theirs.h5"), "/column", theirs, &same_chunk, &same_stored);
     assert_memory_equal(ours, theirs, CALLS * sizeof *ours);
