@@ -97,6 +97,7 @@ typedef struct sp_session_settings {
     bool live;               /* also what stands in segments and in no spool yet */
     bool recover;            /* drain dead segments that nobody consumes into their spools first, and remove them */
     const char *scratch_dir; /* for sorting; NULL: the session's data folder */
+    bool ended;              /* only incarnations whose segment is gone, or was discarded */
 } sp_session_settings;
 sp_session_settings sp_session_settings_default(void);
 
@@ -447,11 +448,13 @@ typedef struct sp_rank_info {
                        dropped, of a spool its records, else what the note says */
     uint64_t undrained;
     uint64_t dropped;
-    uint64_t bytes;     /* of segment, spool and published file */
-    int64_t age_ns;     /* since it began; -1 unknown */
-    int64_t changed_ns; /* CLOCK_REALTIME of the last change of its files; -1 unknown */
-    char file[1024];    /* published file, "" none */
-    char why[256];      /* SP_RANK_UNREADABLE: the reason */
+    uint64_t bytes;         /* of segment, spool and published file */
+    int64_t age_ns;         /* since it began; -1 unknown */
+    int64_t changed_ns;     /* CLOCK_REALTIME of the last change of its files; -1 unknown */
+    char file[1024];        /* published file, "" none */
+    char why[256];          /* SP_RANK_UNREADABLE: the reason */
+    bool died;              /* as far as what was published tells */
+    const char *open_calls; /* likewise, lines as in metadata sp_open_calls; good until `each` returns */
 } sp_rank_info;
 
 /* Calls `each` for every incarnation that segments, spools and notes show, sorted by session, rank, age; `session` NULL

@@ -17,18 +17,6 @@ struct looking {
     bool figures;
 };
 
-/* "sp.<uid>.<session>.<16 hex>.r<rank>...": the session, from the name alone. */
-static void session_of(const char *name, char ret[SP__SESSION_SIZE])
-{
-    const char *begin = strchr(name + 3, '.'), *end = name + strlen(name);
-    begin = begin ? begin + 1 : name;
-    /* Backwards past ".d...", ".f..." and ".r<rank>" to the hash. */
-    while (end > begin && !(end[0] == '.' && end[1] == 'r'))
-        end--;
-    const char *hash = end - 17;
-    snprintf(ret, SP__SESSION_SIZE, "%.*s", hash > begin ? (int)(hash - begin) : 0, begin);
-}
-
 /* Calls that ended in a lane: its statistics count them, dropped ones included. Only figures; -errno is 0 here. */
 static uint64_t lane_calls(const struct sp__segment *segment, const struct sp__lane_place *place, uint32_t regions)
 {
@@ -50,36 +38,34 @@ static uint64_t lane_calls(const struct sp__segment *segment, const struct sp__l
     return calls;
 }
 
-static void take_figures(struct sp__life *life, const struct sp__segment *segment)
+static void take_figures(struct sp__life *life, const struct sp__segment *segment, const struct sp__header *header)
 {
-    const struct sp__header *header = segment->header;
     struct stat s;
     if (!fstat(segment->fd, &s))
         life->segment_bytes = (uint64_t)s.st_blocks * 512;
-    /* Acquire pairs with the program's release after the row, and after a lane's first claim. */
-    uint32_t regions = atomic_load_explicit(&header->region_count, memory_order_acquire);
-    uint32_t lanes = atomic_load_explicit(&header->lanes_used, memory_order_acquire);
+    uint32_t regions = atomic_load_explicit(&header->region_count, memory_order_relaxed);
+    uint32_t lanes = atomic_load_explicit(&header->lanes_used, memory_order_relaxed);
     struct sp__counters lost = {.lost_no_lane = atomic_load_explicit(&header->lost_no_lane, memory_order_relaxed)};
     for (uint32_t i = 0; i < lanes && i < segment->lane_capacity; i++) {
-        const struct sp__lane *lane = &segment->lanes[i];
+        struct sp__lane lane;
         struct sp__lane_place place;
-        if (sp__segment_lane(segment, i, &place))
+        if (sp__segment_lane(segment, i, &place) || sp__segment_row(segment, i, &lane))
             continue;
-        /* tail first: head can only grow past it. Acquire pairs with the consumer's and the producer's release. */
-        uint64_t tail = atomic_load_explicit(&lane->tail, memory_order_acquire);
-        uint64_t head = atomic_load_explicit(&lane->head, memory_order_acquire);
-        life->undrained += head - tail <= place.ring_records ? head - tail : 0;
-        lost.dropped += atomic_load_explicit(&lane->dropped, memory_order_relaxed);
-        lost.too_deep += atomic_load_explicit(&lane->too_deep, memory_order_relaxed);
+        uint64_t held = atomic_load_explicit(&lane.head, memory_order_relaxed) -
+                        atomic_load_explicit(&lane.tail, memory_order_relaxed);
+        life->undrained += held <= place.ring_records ? held : 0;
+        lost.dropped += atomic_load_explicit(&lane.dropped, memory_order_relaxed);
+        lost.too_deep += atomic_load_explicit(&lane.too_deep, memory_order_relaxed);
         life->segment_calls += lane_calls(segment, &place, regions);
     }
     life->segment_calls -= lost.dropped < life->segment_calls ? lost.dropped : life->segment_calls;
     life->dropped += sp__counters_lost(&lost);
 }
 
-static void take_segment(struct sp__life *life, const struct sp__segment *segment, const char *name)
+static int take_segment(struct sp__life *life, const struct sp__segment *segment, const char *name, bool figures)
 {
     const struct sp__identity *id = &segment->identity;
+    struct sp__header header;
     snprintf(life->session, sizeof life->session, "%s", id->session);
     snprintf(life->hostname, sizeof life->hostname, "%s", id->hostname);
     snprintf(life->prefix, sizeof life->prefix, "%s", id->prefix);
@@ -91,49 +77,53 @@ static void take_segment(struct sp__life *life, const struct sp__segment *segmen
     /* byte 0 before the state: a program that ends after this look is taken for living, not for dead while recording.
      */
     life->alive = sp__segment_alive(segment) != 0;
-    /* Acquire pairs with the program's and spd's release stores of state. */
-    life->state = atomic_load_explicit(&segment->header->state, memory_order_acquire);
+    int result = sp__segment_header(segment, &header);
+    if (result)
+        return result;
+    life->state = atomic_load_explicit(&header.state, memory_order_relaxed);
     life->consumed = sp__lock_held(segment->fd, SP__BYTE_CONSUMER) == 1;
-    if (atomic_load_explicit(&segment->header->spool_chosen,
-                             memory_order_acquire)) { /* pairs with the first consumer */
-        char path[SP__PATH_SIZE];
-        memcpy(path, segment->header->spool, sizeof path);
-        path[sizeof path - 1] = '\0';
-        /* Also one in another data folder; no other file, whatever the segment says. */
-        if (path[0] == '/' && !strncmp(sp__base_name(path), life->stem, strlen(life->stem)))
-            (void)sp__life_add_spool(life, path);
-    }
+    /* Also one in another data folder; no other file, whatever the segment says. */
+    if (atomic_load_explicit(&header.spool_chosen, memory_order_relaxed) && header.spool[0] == '/' &&
+        !strncmp(sp__base_name(header.spool), life->stem, strlen(life->stem)))
+        (void)sp__life_add_spool(life, header.spool);
+    if (figures)
+        take_figures(life, segment, &header);
+    return 0;
+}
+
+/* Known by its name alone. */
+static int take_name(struct sp__catalog *catalog, const char *name, const char *session, const char *why)
+{
+    char stem[96];
+    snprintf(stem, sizeof stem, "?%.90s", name);
+    struct sp__life *life = sp__catalog_life(catalog, stem);
+    if (!life)
+        return -ENOMEM;
+    snprintf(life->session, sizeof life->session, "%s", session);
+    snprintf(life->segment, sizeof life->segment, "%s", name);
+    snprintf(life->why, sizeof life->why, "%s", why);
+    life->state = 0;
+    return 0;
 }
 
 static int look(const char *name, void *context)
 {
     struct looking *l = context;
     char session[SP__SESSION_SIZE], why[256] = "", stem[96];
-    session_of(name, session);
+    sp__segment_session(name, session);
     if (l->session && strcmp(session, l->session) != 0)
         return 0;
     struct sp__segment segment;
     int result = sp__segment_open(&segment, name, false, why);
     if (result == -ENOENT || result == -EACCES)
         return 0;
-    if (result) {
-        /* Known by its name alone. */
-        snprintf(stem, sizeof stem, "?%.90s", name);
-        struct sp__life *life = sp__catalog_life(l->catalog, stem);
-        if (!life)
-            return -ENOMEM;
-        snprintf(life->session, sizeof life->session, "%s", session);
-        snprintf(life->segment, sizeof life->segment, "%s", name);
-        snprintf(life->why, sizeof life->why, "%s", *why ? why : strerror(-result));
-        life->state = 0;
-        return 0;
-    }
+    if (result)
+        return take_name(l->catalog, name, session, *why ? why : strerror(-result));
     sp__incarnation_stem(&segment.identity, stem);
     struct sp__life *life = sp__catalog_life(l->catalog, stem);
-    if (life) {
-        take_segment(life, &segment, name);
-        if (l->figures)
-            take_figures(life, &segment);
+    if (life && take_segment(life, &segment, name, l->figures)) {
+        life->state = 0;
+        snprintf(life->why, sizeof life->why, "%s/%s was cut short", SP__SHM_DIR, name);
     }
     sp__segment_close(&segment);
     return life ? 0 : -ENOMEM;

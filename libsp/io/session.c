@@ -320,7 +320,7 @@ static int add_life(struct adding *a, const struct sp__catalog *catalog, const s
 {
     bool live = a->settings->live && *life->segment && life->state && life->state != SP__DISCARDED;
     int status = 0;
-    if (!wanted(a, life))
+    if (!wanted(a, life) || (a->settings->ended && *life->segment && life->state != SP__DISCARDED))
         return 0;
     if (speaks_for(catalog, life))
         status = add_published(a, life);

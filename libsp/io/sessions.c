@@ -148,6 +148,18 @@ static void fill_figures(sp_rank_info *info, const struct sp__life *life)
     }
 }
 
+/* One a line, on the heap, NULL without memory. */
+static char *joined(char *const *texts, size_t count)
+{
+    size_t length = 1, used = 0;
+    for (size_t i = 0; i < count; i++)
+        length += strlen(texts[i]) + 1;
+    char *ret = calloc(1, length);
+    for (size_t i = 0; ret && i < count; i++)
+        used += (size_t)snprintf(ret + used, length - used, "%s%s", i ? "\n" : "", texts[i]);
+    return ret;
+}
+
 static void fill(sp_rank_info *info, const struct sp__life *life)
 {
     struct timespec now;
@@ -191,7 +203,11 @@ int sp_sessions_each(const char *data_dir, const char *session, int (*each)(void
             continue;
         sp_rank_info info;
         fill(&info, life);
+        char *open_calls = life->note ? joined(life->note->open_calls, life->note->open_call_count) : NULL;
+        info.open_calls = open_calls ? open_calls : "";
+        info.died = life->note && life->note->died;
         status = each(context, &info);
+        free(open_calls);
     }
     sp__catalog_finish(&catalog);
     return status;

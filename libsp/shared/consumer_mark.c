@@ -7,7 +7,7 @@
 #include "consumer.h"
 #include "instant.h"
 
-enum { NAME_MOST = 1023, ROWS_AT_ONCE = 64, OPEN_AT_ONCE = 256, LOOK_BACK = 4, STACK_TRIES = 4 };
+enum { NAME_MOST = 1023, ROWS_AT_ONCE = 64, OPEN_AT_ONCE = 256, STACK_TRIES = 4 };
 
 #define ENCODED_ROOM ((size_t)SP__FRAME_RECORDS_MOST * SP__ENCODED_MOST)
 
@@ -172,19 +172,11 @@ static int copy_stack(struct sp__consumer *c, uint32_t lane, uint32_t *ret_count
 /* True where the last call in the ring is this one: its thread died between publishing the record and popping it. */
 static int ended_last(struct sp__consumer *c, uint32_t lane, const struct sp__open_entry *open)
 {
-    const struct sp__lane_place *place = &c->place[lane];
+    struct sp__record last;
     uint64_t head =
         atomic_load_explicit(&c->segment.lanes[lane].head, memory_order_acquire); /* the producer's release */
-    for (uint64_t back = 1; back <= LOOK_BACK; back++) {
-        struct sp__record record;
-        uint64_t at = (head - back) & (place->ring_records - 1);
-        int rc = sp__segment_read(&c->segment, place->ring_offset + at * sizeof record, &record, sizeof record);
-        if (rc)
-            return rc;
-        if (record.kind == SP__CALL)
-            return record.start == open->start && record.region == open->region;
-    }
-    return 0;
+    int rc = sp__segment_last_call(&c->segment, &c->place[lane], head, &last);
+    return rc == 1 ? last.start == open->start && last.region == open->region : rc;
 }
 
 static int send_open(struct sp__consumer *c, uint32_t lane, bool dead, uint64_t now)

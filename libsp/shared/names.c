@@ -227,6 +227,18 @@ bool sp__segment_name_valid(const char *name, uint32_t uid)
            session_valid_part(name + head, length - head);
 }
 
+/* "sp.<uid>.<session>.<16 hex>.r<rank>...": the session, from the name alone. */
+void sp__segment_session(const char *name, char ret[SP__SESSION_SIZE])
+{
+    const char *begin = strchr(name + 3, '.'), *end = name + strlen(name);
+    begin = begin ? begin + 1 : name;
+    /* Backwards past ".d...", ".f..." and ".r<rank>" to the hash. */
+    while (end > begin && !(end[0] == '.' && end[1] == 'r'))
+        end--;
+    const char *hash = end - 17;
+    snprintf(ret, SP__SESSION_SIZE, "%.*s", hash > begin ? (int)(hash - begin) : 0, begin);
+}
+
 void sp__incarnation_text(const uint8_t incarnation[SP__INCARNATION_SIZE], char ret[33])
 {
     static const char hex[] = "0123456789abcdef";

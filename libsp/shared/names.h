@@ -28,6 +28,9 @@ int sp__segment_name(const struct sp__identity *id, char *ret, size_t size);
 /* True for what sp__segment_name makes for this uid, also with the ".d<8 hex>" of a segment moved aside. */
 bool sp__segment_name_valid(const char *name, uint32_t uid);
 
+/* The session in a name that sp__segment_name made. */
+void sp__segment_session(const char *name, char ret[SP__SESSION_SIZE]);
+
 /* 32 hex digits. */
 void sp__incarnation_text(const uint8_t incarnation[SP__INCARNATION_SIZE], char ret[33]);
 

@@ -83,6 +83,9 @@ int sp__segment_read(const struct sp__segment *segment, uint64_t offset, void *b
 /* SP__SHM_DIR, a name, and the suffix of one moved aside. Small: threads of the program have small stacks. */
 enum { SHM_PATH_SIZE = 288 };
 
+/* Markers that a thread puts into its ring in one go. */
+enum { LOOK_BACK = 4 };
+
 /* True when `count` things of `stride` bytes at `offset` end by `limit`. */
 static bool fits(uint64_t offset, uint64_t count, uint64_t stride, uint64_t limit)
 {
@@ -263,18 +266,48 @@ _Static_assert(offsetof(struct sp__lane, stats_offset) - offsetof(struct sp__lan
                    offsetof(struct sp__lane_place, stats_offset),
                "a lane's places are copied as they stand");
 
+uint64_t sp__segment_lane_offset(const struct sp__segment *segment, uint32_t lane)
+{
+    return (uint64_t)((const unsigned char *)&segment->lanes[lane] - (const unsigned char *)segment->header);
+}
+
+int sp__segment_header(const struct sp__segment *segment, struct sp__header *ret)
+{
+    int error = sp__segment_read(segment, 0, ret, sizeof *ret);
+    atomic_thread_fence(memory_order_acquire); /* what is read after the words is not older than they are */
+    ret->spool[sizeof ret->spool - 1] = '\0';
+    return error;
+}
+
+int sp__segment_row(const struct sp__segment *segment, uint32_t lane, struct sp__lane *ret)
+{
+    if (lane >= segment->lane_capacity)
+        return -EBADMSG;
+    uint64_t at = sp__segment_lane_offset(segment, lane), tail;
+    int error = sp__segment_read(segment, at + offsetof(struct sp__lane, tail), &tail, sizeof tail);
+    atomic_thread_fence(memory_order_acquire);
+    if (!error)
+        error = sp__segment_read(segment, at, ret, sizeof *ret);
+    if (!error)
+        atomic_init(&ret->tail, tail);
+    return error;
+}
+
 int sp__segment_lane(const struct sp__segment *segment, uint32_t lane, struct sp__lane_place *ret)
 {
     if (lane >= segment->lane_capacity)
         return -EBADMSG;
-    const struct sp__lane *from = &segment->lanes[lane];
-    /* Pairs with the producer's release store of ready, after the offsets of its first claim. */
-    if (atomic_load_explicit(&from->ready, memory_order_acquire) != 1)
-        return -EAGAIN;
-    /* One copy, which is what is checked: the compiler may read plain words of shared memory as often as it likes. */
+    /* By pread, so that readers that only look never touch the mapping. */
+    uint64_t at = sp__segment_lane_offset(segment, lane);
+    uint32_t ready;
+    int error = sp__segment_read(segment, at + offsetof(struct sp__lane, ready), &ready, sizeof ready);
+    if (!error && ready != 1)
+        error = -EAGAIN;
+    atomic_thread_fence(memory_order_acquire); /* pairs with the producer's release of ready, after the offsets */
+    /* One copy, which is what is checked. */
     struct sp__lane_place place;
-    uint64_t at = (uint64_t)((const unsigned char *)from - (const unsigned char *)segment->header);
-    int error = sp__segment_read(segment, at + offsetof(struct sp__lane, ring_offset), &place, sizeof place);
+    if (!error)
+        error = sp__segment_read(segment, at + offsetof(struct sp__lane, ring_offset), &place, sizeof place);
     if (error)
         return error;
     uint64_t records = place.ring_records;
@@ -287,6 +320,23 @@ int sp__segment_lane(const struct sp__segment *segment, uint32_t lane, struct sp
         !fits(place.stats_offset, SP__BANKS * SP__STATS_BLOCKS, sizeof(uint64_t), segment->size))
         return -EBADMSG;
     *ret = place;
+    return 0;
+}
+
+int sp__segment_last_call(const struct sp__segment *segment, const struct sp__lane_place *place, uint64_t head,
+                          struct sp__record *ret)
+{
+    for (uint64_t back = 1; back <= LOOK_BACK && back <= head; back++) {
+        struct sp__record record;
+        uint64_t at = (head - back) & (place->ring_records - 1);
+        int error = sp__segment_read(segment, place->ring_offset + at * sizeof record, &record, sizeof record);
+        if (error)
+            return error;
+        if (record.kind == SP__CALL) {
+            *ret = record;
+            return 1;
+        }
+    }
     return 0;
 }
 

@@ -98,6 +98,19 @@ struct sp__lane_place {
 };
 int sp__segment_lane(const struct sp__segment *segment, uint32_t lane, struct sp__lane_place *ret);
 
+/* For readers that only look: the words of the header, and a lane's row, as they stand now, by sp__segment_read. The
+ * tail is the oldest of a row's words, so that head never lies below it but for damage. */
+int sp__segment_header(const struct sp__segment *segment, struct sp__header *ret);
+int sp__segment_row(const struct sp__segment *segment, uint32_t lane, struct sp__lane *ret);
+
+/* Where a lane's row is. */
+uint64_t sp__segment_lane_offset(const struct sp__segment *segment, uint32_t lane);
+
+/* The newest call in the ring below `head`, a few markers above it passed over. 1; 0: none found; -errno. A thread that
+ * dies between publishing a record and closing the call leaves that call open too. */
+int sp__segment_last_call(const struct sp__segment *segment, const struct sp__lane_place *place, uint64_t head,
+                          struct sp__record *ret);
+
 /* 1: byte 0 is held; 0: the producer is gone; -errno. */
 int sp__segment_alive(const struct sp__segment *segment);
 
