@@ -34,6 +34,24 @@ static json_t *session_globs(const struct options *options)
     return globs;
 }
 
+/* Of the ranks that are served now. */
+static void add_sums(json_t *status, const struct daemon *daemon)
+{
+    uint64_t bytes = 0, dropped = 0, waited_ns = 0, heads, undrained;
+    for (const struct session *session = daemon->sessions; session; session = session->next)
+        bytes += session->kept_bytes;
+    for (const struct rank *rank = daemon->ranks; rank; rank = rank->next) {
+        struct sp__counters counters;
+        rank_counters(rank, &counters, &heads, &undrained);
+        bytes += rank->consumer->spool.size;
+        dropped += counters.dropped;
+        waited_ns += counters.waited_ns;
+    }
+    set(status, "spool_bytes", integer(bytes));
+    set(status, "dropped", integer(dropped));
+    set(status, "waited_ns", integer(waited_ns));
+}
+
 static json_t *status_of(struct daemon *daemon)
 {
     json_t *status =
@@ -56,6 +74,8 @@ static json_t *status_of(struct daemon *daemon)
     set(status, "published", integer(daemon->published));
     set(status, "publish_failures", integer(daemon->publish_failures));
     set(status, "limit_uses", integer(daemon->limit_uses));
+    set(status, "drain_rate", json_real(daemon_drain_rate(daemon)));
+    add_sums(status, daemon);
     return status;
 }
 

@@ -85,10 +85,22 @@ void daemon_linger(struct daemon *daemon, struct rank *rank)
         uv_timer_start(&daemon->linger, on_linger, LINGER_MS, LINGER_MS);
 }
 
+double daemon_drain_rate(const struct daemon *daemon)
+{
+    bool full = daemon->ticks >= DAEMON_RATE_TICKS;
+    uint64_t oldest = daemon->ticks % DAEMON_RATE_TICKS;
+    uint64_t from = full ? daemon->drained[oldest].ms : daemon->started_ms;
+    uint64_t records = daemon->records - (full ? daemon->drained[oldest].records : 0);
+    uint64_t now = uv_now(&daemon->loop);
+    return now > from ? 1000.0 * (double)records / (double)(now - from) : 0;
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct daemon *daemon = timer->data;
     uint64_t now = uv_now(&daemon->loop);
+    daemon->drained[daemon->ticks % DAEMON_RATE_TICKS].ms = now;
+    daemon->drained[daemon->ticks++ % DAEMON_RATE_TICKS].records = daemon->records;
     for (struct rank *rank = daemon->ranks; rank; rank = rank->next)
         rank_tick(rank, now);
     for (struct session *session = daemon->sessions, *next; session; session = next) {

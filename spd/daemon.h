@@ -17,6 +17,8 @@ struct control;
 struct rank;
 struct session;
 
+enum { DAEMON_RATE_TICKS = 10 };
+
 struct daemon {
     uv_loop_t loop;
     const struct options *options;
@@ -42,12 +44,21 @@ struct daemon {
     bool watchdog;
     bool attach_fails; /* said */
 
+    /* What had been drained at the last ticks, the newest at ticks - 1: from it comes the drain rate. */
+    struct {
+        uint64_t ms, records;
+    } drained[DAEMON_RATE_TICKS];
+    uint64_t ticks;
+
     /* Since the start; what spctl status shows. */
     uint64_t attached, finalized, died, discarded, set_aside, records, published, publish_failures, limit_uses;
 };
 
 /* Runs until a signal ends it. The exit status. */
 int daemon_run(const struct options *options);
+
+/* Records a second, over the last DAEMON_RATE_TICKS seconds or since the start. */
+double daemon_drain_rate(const struct daemon *daemon);
 
 /* Puts a rank in the line of those to be served; once, however often it asks. */
 void daemon_due(struct daemon *daemon, struct rank *rank);
