@@ -49,3 +49,11 @@ void json_print(json_t *document)
     putchar('\n');
     json_decref(document);
 }
+
+void json_print_line(json_t *document)
+{
+    json_dumpf(document, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    putchar('\n');
+    fflush(stdout);
+    json_decref(document);
+}

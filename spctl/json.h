@@ -17,7 +17,8 @@ json_t *json_push(json_t *array, json_t *value);
 /* An object with "version": 1. */
 json_t *json_document(void);
 
-/* Prints on stdout and frees. */
+/* Prints on stdout and frees; the second on one line, at once. */
 void json_print(json_t *document);
+void json_print_line(json_t *document);
 
 #endif

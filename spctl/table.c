@@ -49,6 +49,17 @@ void table_cell(struct table *table, const char *format, ...)
     free(text);
 }
 
+void table_name(struct table *table, unsigned indent, const char *name)
+{
+    enum { MOST = 80, HEAD = 50, TAIL = MOST - HEAD - 1 };
+    if (text_width(name) <= MOST) {
+        table_cell(table, "%*s%s", (int)indent, "", name);
+        return;
+    }
+    const char *head = text_skip(name, HEAD), *tail = text_skip(name, text_width(name) - TAIL);
+    table_cell(table, "%*s%.*s\xe2\x80\xa6%s", (int)indent, "", (int)(head - name), name, tail);
+}
+
 size_t table_rows(const struct table *table)
 {
     return table->used / table->count;

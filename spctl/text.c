@@ -29,15 +29,31 @@ int32_t text_next(const char **s)
     return point;
 }
 
+static size_t width_of(int32_t point)
+{
+    int columns = point < 0 ? 1 : wcwidth((wchar_t)point);
+    return columns < 0 ? 1 : (size_t)columns;
+}
+
 size_t text_width(const char *s)
 {
     size_t width = 0;
-    while (*s) {
-        int32_t point = text_next(&s);
-        int columns = point < 0 ? 1 : wcwidth((wchar_t)point);
-        width += columns < 0 ? 1 : (size_t)columns;
-    }
+    while (*s)
+        width += width_of(text_next(&s));
     return width;
+}
+
+const char *text_skip(const char *s, size_t columns)
+{
+    for (size_t width = 0; *s;) {
+        const char *next = s;
+        size_t more = width_of(text_next(&next));
+        if (width >= columns && more > 0)
+            break;
+        width += more;
+        s = next;
+    }
+    return s;
 }
 
 static size_t escape(int32_t point, char *ret, size_t size)

@@ -11,6 +11,9 @@ int32_t text_next(const char **s);
 /* Columns on a terminal. Needs a UTF-8 LC_CTYPE for wide and combining characters. */
 size_t text_width(const char *s);
 
+/* What begins at this column or, where a character stands across it, after that one, with what combines with it. */
+const char *text_skip(const char *s, size_t columns);
+
 /* A copy without anything that moves a cursor: control characters as \n, \t, \x1b or \u0085, bad bytes as U+FFFD.
  * NULL when out of memory. */
 char *text_clean(const char *s);
