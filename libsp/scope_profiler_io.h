@@ -31,10 +31,11 @@ enum sp_io_status {
     SP_ERR_SCHEMA = -103,          /* a schema or layout that this version does not read; names it */
     SP_ERR_NOT_FOUND = -104,       /* no such file, folder, session, rank or region */
     SP_ERR_SUMMARY_UNAVAILABLE = -105,
-    SP_ERR_SYSTEM = -106,   /* a system call failed: sp_error.system holds errno */
-    SP_ERR_USAGE = -107,    /* arguments that make no sense together */
-    SP_ERR_BUSY = -108,     /* somebody else is at it */
-    SP_ERR_NO_EVENTS = -109 /* calls were asked of what holds statistics alone, or was loaded as a summary */
+    SP_ERR_SYSTEM = -106,    /* a system call failed: sp_error.system holds errno */
+    SP_ERR_USAGE = -107,     /* arguments that make no sense together */
+    SP_ERR_BUSY = -108,      /* somebody else is at it */
+    SP_ERR_NO_EVENTS = -109, /* calls were asked of what holds statistics alone, or was loaded as a summary */
+    SP_ERR_NO_NESTING = -110 /* calls overlap, and nothing says which thread made which */
 };
 
 typedef struct sp_error {
@@ -348,6 +349,23 @@ void sp_calls_close(sp_calls *calls); /* NULL: nothing happens */
 int sp_calls_next(sp_calls *calls, const sp_call_columns *into, size_t room, size_t *ret_count, sp_error *error);
 bool sp_calls_have_threads(const sp_calls *calls); /* the file says of each call which thread made it */
 bool sp_calls_have_ids(const sp_calls *calls);     /* the file holds call and parent ids */
+
+/* One call of a walk. */
+typedef struct sp_visit {
+    size_t region; /* its number */
+    uint32_t rank;
+    int64_t start, end; /* ns of CLOCK_MONOTONIC */
+    int64_t thread;     /* as of sp_call_columns: a lane of its own where calls of a thread cross */
+    int64_t above;      /* what `visit` answered for the call that this one was made in; -1: for none */
+} sp_visit;
+
+/* Shows `visit` each call of a rank in order of start, an outer one before those inside it: who is inside whom say the
+ * parent ids that the file holds, else the intervals of each thread. A parent that had ended, or is in no file, is none.
+ * In memory that grows with the calls open at a time alone. `visit` answers 0 or more; a negative answer ends the walk
+ * and is returned. A region that was not loaded is not shown, and what is inside is shown as inside what holds it.
+ * SP_ERR_NOT_FOUND: no such rank; SP_ERR_NO_EVENTS; SP_ERR_NO_NESTING, after some calls were shown. */
+int sp_results_walk(sp_results *results, uint32_t rank, int64_t (*visit)(void *context, const sp_visit *call),
+                    void *context, sp_error *error);
 
 /* ---- results: what else there is ---------------------------------------------------------------------------------- */
 

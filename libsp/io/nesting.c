@@ -329,6 +329,59 @@ FOR_EACH_CALL int walk(struct nest *nest, const bool threaded, const bool number
     return 0;
 }
 
+/* The lane whose top holds the call. NULL as of further_lane. */
+static struct lane *lane_of(struct nest *nest, int64_t *position, int64_t start, int64_t end)
+{
+    struct lane *lane = &nest->lanes[*position + 1];
+    lane->top = pop_ended(lane->top, start, end);
+    return lane->top->end < end ? further_lane(nest, position, start, end) : lane;
+}
+
+/* A frame's id is what the visitor answered. */
+static int show(struct nest *nest, struct row *row)
+{
+    const size_t pos = row->pos;
+    struct sp__nest_visit call = {.row = (size_t)(row - nest->rows),
+                                  .start = row->calls.start[pos],
+                                  .end = row->calls.end[pos],
+                                  .position = nest->threaded ? row->calls.thread[pos] : -1,
+                                  .above = -1,
+                                  .call = nest->stored ? row->calls.call[pos] : -1,
+                                  .parent = nest->stored ? row->calls.parent[pos] : -1};
+    struct lane *lane = nest->stored ? NULL : lane_of(nest, &call.position, call.start, call.end);
+    int result = 0;
+    if (!lane && !nest->stored)
+        return nest->result.overlap ? 0 : no_memory(nest);
+    if (lane)
+        call.above = lane->top->id;
+    if (lane && lane->top == lane->limit)
+        result = deepen(nest, lane);
+    int64_t answer = result < 0 ? result : nest->settings->visit(nest->settings->context, &call, nest->error);
+    if (answer < 0)
+        return (int)answer;
+    if (lane)
+        *++lane->top = (struct frame){.end = call.end, .id = answer, .row = row};
+    return 0;
+}
+
+static int show_all(struct nest *nest, bool many)
+{
+    while (nest->turns.rows[0]->have && !nest->result.overlap) {
+        struct row *row = nest->turns.rows[0];
+        int result = show(nest, row);
+        if (result == 0 && ++row->pos == row->have)
+            result = refill(nest, row);
+        if (result < 0)
+            return result;
+        nest->turns.starts[0] = next_start(row);
+        if (many)
+            replay(nest->turns.starts, nest->turns.rows, nest->rows, nest->row_count);
+        else
+            reorder(nest->turns.starts, nest->turns.rows);
+    }
+    return 0;
+}
+
 static int walk_as_wanted(struct nest *nest, bool number)
 {
     bool many = nest->row_count > FEW_ROWS;
@@ -339,6 +392,8 @@ static int walk_as_wanted(struct nest *nest, bool number)
         put_in_order(nest);
     if (result < 0)
         return result;
+    if (nest->settings->visit)
+        return show_all(nest, many);
     if (nest->threaded && number)
         return many ? walk(nest, true, true, true) : walk(nest, true, true, false);
     if (nest->threaded)
@@ -404,7 +459,8 @@ static int make_buffers(struct nest *nest, bool number)
         nest->base.call = at;
         nest->base.parent = at + room;
     }
-    unsigned flags = SP__SUMMARIZE | SP__WITH_THREADS | (nest->stored ? SP__WITH_IDS : 0U);
+    unsigned flags =
+        (nest->settings->visit ? 0U : SP__SUMMARIZE) | SP__WITH_THREADS | (nest->stored ? SP__WITH_IDS : 0U);
     for (size_t r = 0, before = 0; r < nest->row_count; r++) {
         struct row *row = &nest->rows[r];
         row->calls = offset(&nest->base, before);
@@ -470,7 +526,7 @@ int sp__nest(struct sp__rank *rank, const struct sp__nest_settings *settings, st
         result = walk_as_wanted(&nest, number);
     if (result == 0 && nest.whole)
         result = emit(&nest, 0, (size_t)rank->calls, &nest.base);
-    for (size_t r = 0; result == 0 && r < nest.row_count; r++) {
+    for (size_t r = 0; result == 0 && !settings->visit && r < nest.row_count; r++) {
         struct sp__rank_row *row = &rank->rows[r];
         row->exclusive = nest.result.overlap ? -1 : (int64_t)((uint64_t)row->summary.total - nest.rows[r].inside);
         nest.result.start =

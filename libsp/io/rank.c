@@ -31,14 +31,27 @@ static int grow_slots(struct sp__name_set *set)
     return 0;
 }
 
+/* The slot of the name, or a free one. */
+static size_t slot_of(const struct sp__name_set *set, const char *name)
+{
+    size_t at = (size_t)hash_of(name) & (set->slot_count - 1);
+    while (set->slots[at] && strcmp(set->names[set->slots[at] - 1], name))
+        at = (at + 1) & (set->slot_count - 1);
+    return at;
+}
+
+int64_t sp__name_set_find(const struct sp__name_set *set, const char *name)
+{
+    return set->slot_count ? (int64_t)set->slots[slot_of(set, name)] - 1 : -1;
+}
+
 int64_t sp__name_set_add(struct sp__name_set *set, const char *name)
 {
     if (set->count * 2 >= set->slot_count && grow_slots(set) < 0)
         return -1;
-    size_t at = (size_t)hash_of(name) & (set->slot_count - 1);
-    for (; set->slots[at]; at = (at + 1) & (set->slot_count - 1))
-        if (!strcmp(set->names[set->slots[at] - 1], name))
-            return (int64_t)set->slots[at] - 1;
+    size_t at = slot_of(set, name);
+    if (set->slots[at])
+        return (int64_t)set->slots[at] - 1;
     if (set->count == set->room) {
         size_t room = set->room ? set->room * 2 : 32;
         const char **names = realloc(set->names, room * sizeof *names);

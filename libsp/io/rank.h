@@ -81,7 +81,8 @@ struct sp__name_set {
     uint32_t *slots; /* number + 1, 0 free */
     size_t slot_count;
 };
-int64_t sp__name_set_add(struct sp__name_set *set, const char *name); /* its number, new or not; -1: no memory */
+int64_t sp__name_set_add(struct sp__name_set *set, const char *name);        /* its number, new or not; -1: no memory */
+int64_t sp__name_set_find(const struct sp__name_set *set, const char *name); /* its number; -1: it is not there */
 void sp__name_set_finish(struct sp__name_set *set);
 
 #endif

@@ -220,11 +220,11 @@ int sp_results_find_region(const sp_results *results, const char *name, size_t *
 {
     if (!results || !name || !ret)
         return sp__fail(error, SP_ERR_USAGE, 0, NULL, NULL, "a region is found by results and a name");
-    for (size_t i = 0; i < results->regions.count; i++)
-        if (!strcmp(results->regions.names[i], name)) {
-            *ret = i;
-            return 0;
-        }
+    int64_t found = sp__name_set_find(&results->regions, name);
+    if (found >= 0) {
+        *ret = (size_t)found;
+        return 0;
+    }
     return sp__fail(error, SP_ERR_NOT_FOUND, 0, results->path_count ? results->paths[0] : NULL, NULL,
                     "there is no region \"%.200s\"", name);
 }
