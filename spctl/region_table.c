@@ -1,19 +1,76 @@
 #include "region_table.h"
 
-#include <inttypes.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
+#include "pairs.h"
 #include "say.h"
-#include "table.h"
-#include "text.h"
-#include "units.h"
 
-const char region_columns[] = "region, calls, total, exclusive, mean, min, max, percent or ranks";
+static const double percents[TABLE_PERCENTILES] = {50, 95, 99};
 
-typedef int comparison(const void *a, const void *b);
+/* ---- columns ------------------------------------------------------------------------------------------------------
+ */
+
+#define LINE(name, ...)                                                                                                \
+    static struct figure name(const void *at)                                                                          \
+    {                                                                                                                  \
+        const struct region_line *line = at;                                                                           \
+        return __VA_ARGS__;                                                                                            \
+    }
+#define KNOWN(known, ...) ((known) ? (struct figure){__VA_ARGS__} : (struct figure){0})
+LINE(region_of, (struct figure){FIGURE_NAME, .text = line->region})
+LINE(rank_of, (struct figure){FIGURE_NUMBER, .integer = line->rank})
+LINE(thread_of, KNOWN(line->thread >= 0, FIGURE_NUMBER, .integer = line->thread))
+LINE(calls_of, (struct figure){FIGURE_COUNT, .integer = (int64_t)line->calls})
+LINE(total_of, (struct figure){FIGURE_TIME, .integer = line->total})
+LINE(exclusive_of, KNOWN(line->exclusive >= 0, FIGURE_TIME, .integer = line->exclusive))
+LINE(mean_of, KNOWN(line->calls > 0, FIGURE_MEAN, .real = line->mean))
+LINE(minimum_of, KNOWN(line->calls > 0, FIGURE_TIME, .integer = line->minimum))
+LINE(maximum_of, KNOWN(line->calls > 0, FIGURE_TIME, .integer = line->maximum))
+LINE(p50_of, KNOWN(line->percentiles[0] >= 0, FIGURE_MEAN, .real = line->percentiles[0]))
+LINE(p95_of, KNOWN(line->percentiles[1] >= 0, FIGURE_MEAN, .real = line->percentiles[1]))
+LINE(p99_of, KNOWN(line->percentiles[2] >= 0, FIGURE_MEAN, .real = line->percentiles[2]))
+LINE(percent_of, KNOWN(line->percent >= 0, FIGURE_PERCENT, .real = line->percent))
+LINE(ranks_of, (struct figure){FIGURE_COUNT, .integer = (int64_t)line->ranks})
+LINE(imbalance_of, KNOWN(line->imbalance >= 0, FIGURE_RATIO, .real = line->imbalance))
+
+/* Bits of enum table_by that have the column; those of percentiles have a negative one. */
+static const struct {
+    struct figure_column column;
+    unsigned by;
+    bool percentile;
+} columns[] = {{{"region", "region", "region", region_of}, 7, false},
+               {{"rank", "rank", "rank", rank_of}, 1 << BY_RANK | 1 << BY_THREAD, false},
+               {{"thread", "thread", "thread", thread_of}, 1 << BY_THREAD, false},
+               {{"calls", "calls", "calls", calls_of}, 7, false},
+               {{"total", "total", "total_ns", total_of}, 7, false},
+               {{"exclusive", "exclusive", "exclusive_ns", exclusive_of}, 7, false},
+               {{"mean", "mean", "mean_ns", mean_of}, 7, false},
+               {{"min", "min", "min_ns", minimum_of}, 7, false},
+               {{"p50", "p50", "p50_ns", p50_of}, 7, true},
+               {{"p95", "p95", "p95_ns", p95_of}, 7, true},
+               {{"p99", "p99", "p99_ns", p99_of}, 7, true},
+               {{"max", "max", "max_ns", maximum_of}, 7, false},
+               {{"percent", "%", "percent", percent_of}, 7, false},
+               {{"ranks", "ranks", "ranks", ranks_of}, 1 << BY_REGION, false},
+               {{"imbalance", "max/mean", "imbalance", imbalance_of}, 1 << BY_REGION, false},
+               {{"imbalance", "of mean", "imbalance", imbalance_of}, 1 << BY_RANK, false}};
+_Static_assert(sizeof columns / sizeof *columns <= REGION_COLUMNS, "and the NULL at the end: no view has them all");
+
+void region_columns(const struct figure_column *ret[REGION_COLUMNS], enum table_by by, bool percentiles)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; ++i)
+        if ((columns[i].by >> by & 1) && (percentiles || !columns[i].percentile))
+            ret[count++] = &columns[i].column;
+    ret[count] = NULL;
+}
+
+/* ---- lines --------------------------------------------------------------------------------------------------------
+ */
 
 static int64_t add(int64_t a, int64_t b)
 {
@@ -21,68 +78,124 @@ static int64_t add(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
 }
 
-static int by_name(const void *a, const void *b)
+static struct region_line *append(struct region_table *table, const struct region_line *line)
 {
-    return strcmp(((const struct region_line *)a)->region, ((const struct region_line *)b)->region);
-}
-
-#define BY_LARGEST(name, member)                                                                                       \
-    static int name(const void *a, const void *b)                                                                      \
-    {                                                                                                                  \
-        const struct region_line *left = a, *right = b;                                                                \
-        return left->member == right->member ? by_name(a, b) : left->member < right->member ? 1 : -1;                  \
+    if (table->count == table->room) {
+        table->room = table->room ? 2 * table->room : 64;
+        table->lines = need(realloc(table->lines, table->room * sizeof *table->lines));
     }
-BY_LARGEST(by_calls, calls)
-BY_LARGEST(by_total, total)
-BY_LARGEST(by_exclusive, exclusive)
-BY_LARGEST(by_mean, mean)
-BY_LARGEST(by_minimum, minimum)
-BY_LARGEST(by_maximum, maximum)
-BY_LARGEST(by_ranks, ranks)
-
-static const struct {
-    const char *name;
-    comparison *compare;
-} orders[] = {{"region", by_name},         {"calls", by_calls},       {"total", by_total},
-              {"exclusive", by_exclusive}, {"mean", by_mean},         {"min", by_minimum},
-              {"max", by_maximum},         {"percent", by_exclusive}, {"ranks", by_ranks}};
-
-static comparison *order_of(const char *column)
-{
-    for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i)
-        if (strcmp(orders[i].name, column) == 0)
-            return orders[i].compare;
-    return NULL;
+    table->lines[table->count] = *line;
+    return &table->lines[table->count++];
 }
 
-bool region_column_known(const char *name)
+static void append_row(struct region_table *table, const sp_result *row)
 {
-    return order_of(name) != NULL;
+    append(table, &(struct region_line){.region = row->region,
+                                        .rank = row->rank,
+                                        .thread = -1,
+                                        .calls = row->calls,
+                                        .ranks = 1,
+                                        .total = row->total,
+                                        .minimum = row->minimum,
+                                        .maximum = row->maximum,
+                                        .exclusive = row->exclusive,
+                                        .largest = row->total});
 }
 
-/* Lines of one region each, one per row of the results, joined after sorting by name. */
-static void load(struct region_table *table, const sp_results *results)
+/* By thread: the lines of one rank, whose calls come one by one. */
+struct threads {
+    struct region_table *table;
+    const sp_results *results;
+    struct pairs pairs; /* (region, thread + 1): the number of the line */
+};
+
+static int64_t count_call(void *context, const sp_visit *call)
 {
-    size_t rows = sp_results_count(results);
-    table->lines = need(calloc(rows ? rows : 1, sizeof *table->lines));
-    for (size_t i = 0; i < rows; ++i) {
-        sp_result row;
-        if (sp_results_row(results, i, &row) < 0)
-            continue;
-        if (row.calls > 0) {
-            bool first = table->calls == 0;
-            table->start = first || row.start_minimum < table->start ? row.start_minimum : table->start;
-            table->end = first || row.end_maximum > table->end ? row.end_maximum : table->end;
-            table->calls += row.calls;
+    struct threads *threads = context;
+    struct region_table *table = threads->table;
+    int64_t duration = call->end - call->start;
+    size_t n = pairs_number(&threads->pairs, call->region, (uint64_t)(call->thread + 1), table->count);
+    if (n == table->count)
+        append(table, &(struct region_line){.region = sp_results_region(threads->results, call->region),
+                                            .rank = call->rank,
+                                            .thread = call->thread,
+                                            .minimum = INT64_MAX});
+    struct region_line *line = &table->lines[n];
+    ++line->calls;
+    line->total = add(line->total, duration);
+    line->exclusive = add(line->exclusive, duration);
+    line->minimum = duration < line->minimum ? duration : line->minimum;
+    line->maximum = duration > line->maximum ? duration : line->maximum;
+    if (call->above >= 0)
+        table->lines[call->above].exclusive = add(table->lines[call->above].exclusive, -duration);
+    if (table->wanted.percentiles)
+        spread_add(&line->spread, (uint64_t)duration);
+    return (int64_t)n;
+}
+
+/* Whether the calls of the row's rank say their thread. */
+static bool says_threads(sp_results *results, const sp_result *row)
+{
+    sp_calls *calls;
+    size_t region;
+    if (sp_results_find_region(results, row->region, &region, NULL) < 0 ||
+        sp_calls_open(&calls, results, region, row->rank, NULL) < 0)
+        return false;
+    bool says = sp_calls_have_threads(calls);
+    sp_calls_close(calls);
+    return says;
+}
+
+/* The lines of row n and, by thread, of the others of its rank; *n becomes the last row they are of. */
+static int load_lines(struct region_table *table, sp_results *results, size_t *n, sp_error *error)
+{
+    sp_result row, other;
+    int status = sp_results_row(results, *n, &row);
+    if (status < 0)
+        return status;
+    if (table->wanted.by != BY_THREAD || !says_threads(results, &row)) {
+        append_row(table, &row);
+        while (table->wanted.by == BY_THREAD && sp_results_row(results, *n + 1, &other) == 0 &&
+               other.rank == row.rank) {
+            append_row(table, &other);
+            ++*n;
         }
-        table->lines[table->count++] = (struct region_line){.region = row.region,
-                                                            .calls = row.calls,
-                                                            .ranks = 1,
-                                                            .total = row.total,
-                                                            .minimum = row.minimum,
-                                                            .maximum = row.maximum,
-                                                            .exclusive = row.exclusive};
+        return 0;
     }
+    struct threads threads = {.table = table, .results = results};
+    status = sp_results_walk(results, row.rank, count_call, &threads, error);
+    pairs_finish(&threads.pairs);
+    while (sp_results_row(results, *n + 1, &other) == 0 && other.rank == row.rank)
+        ++*n;
+    return status;
+}
+
+static int load(struct region_table *table, sp_results *results, sp_error *error)
+{
+    sp_result row;
+    for (size_t i = 0; sp_results_row(results, i, &row) == 0; ++i) {
+        if (row.calls == 0)
+            continue;
+        bool first = table->calls == 0;
+        table->start = first || row.start_minimum < table->start ? row.start_minimum : table->start;
+        table->end = first || row.end_maximum > table->end ? row.end_maximum : table->end;
+        table->calls += row.calls;
+    }
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < sp_results_count(results); ++i)
+        status = load_lines(table, results, &i, error);
+    return status;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct region_line *left = a, *right = b;
+    int names = strcmp(left->region, right->region);
+    if (names != 0)
+        return names;
+    if (left->rank != right->rank)
+        return left->rank < right->rank ? -1 : 1;
+    return left->thread < right->thread ? -1 : left->thread > right->thread;
 }
 
 static void join(struct region_line *into, const struct region_line *line)
@@ -95,219 +208,145 @@ static void join(struct region_line *into, const struct region_line *line)
     into->calls += line->calls;
     into->ranks += line->ranks;
     into->total = add(into->total, line->total);
+    into->largest = line->largest > into->largest ? line->largest : into->largest;
     into->exclusive = into->exclusive < 0 || line->exclusive < 0 ? -1 : add(into->exclusive, line->exclusive);
 }
 
+/* Of sorted lines: those of one region become one, and each learns how far its ranks are apart. */
 static void join_regions(struct region_table *table)
 {
     size_t kept = 0;
-    qsort(table->lines, table->count, sizeof *table->lines, by_name);
-    for (size_t i = 0; i < table->count; ++i) {
-        if (kept > 0 && strcmp(table->lines[kept - 1].region, table->lines[i].region) == 0)
-            join(&table->lines[kept - 1], &table->lines[i]);
+    table->regions = 0;
+    for (size_t i = 0, next; i < table->count; i = next) {
+        struct region_line all = table->lines[i];
+        for (next = i + 1; next < table->count && strcmp(table->lines[next].region, all.region) == 0; ++next)
+            join(&all, &table->lines[next]);
+        double mean = (double)all.total / (double)table->ranks;
+        all.imbalance = mean > 0 ? (double)all.largest / mean : -1;
+        ++table->regions;
+        if (table->wanted.by == BY_REGION)
+            table->lines[kept++] = all;
         else
-            table->lines[kept++] = table->lines[i];
+            for (size_t k = i; k < next; ++k)
+                table->lines[kept++].imbalance = mean > 0 ? (double)table->lines[k].total / mean : -1;
     }
     table->count = kept;
 }
 
-void region_table_init(struct region_table *ret, const sp_results *results, const char *column)
+/* ---- what is shown ------------------------------------------------------------------------------------------------
+ */
+
+bool region_wanted(const struct values *regions, const char *name)
 {
-    struct region_table table = {.results = results, .ranks = sp_results_rank_count(results)};
+    bool wanted = !regions || regions->count == 0;
+    for (size_t i = 0; !wanted && i < regions->count; ++i)
+        wanted = strcmp(regions->given[i], name) == 0 || fnmatch(regions->given[i], name, 0) == 0;
+    return wanted;
+}
+
+static void drop_line(struct region_line *line)
+{
+    spread_destroy(line->spread);
+    line->spread = NULL;
+}
+
+static void keep_wanted(struct region_table *table)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; ++i)
+        if (region_wanted(table->wanted.regions, table->lines[i].region))
+            table->lines[kept++] = table->lines[i];
+        else
+            drop_line(&table->lines[i]);
+    table->count = kept;
+}
+
+/* True where all know it. */
+static bool share_out(struct region_table *table)
+{
     bool known = true;
     int64_t exclusive = 0;
-
-    load(&table, results);
-    join_regions(&table);
-    for (size_t i = 0; i < table.count; ++i) {
-        known = known && table.lines[i].exclusive >= 0;
-        exclusive = add(exclusive, table.lines[i].exclusive);
+    for (size_t i = 0; i < table->count; ++i) {
+        known = known && table->lines[i].exclusive >= 0;
+        exclusive = add(exclusive, table->lines[i].exclusive);
     }
-    for (size_t i = 0; i < table.count; ++i) {
-        struct region_line *line = &table.lines[i];
+    for (size_t i = 0; i < table->count; ++i) {
+        struct region_line *line = &table->lines[i];
         line->mean = line->calls ? (double)line->total / (double)line->calls : 0;
         line->percent = !known ? -1 : exclusive > 0 ? 100 * (double)line->exclusive / (double)exclusive : 0;
+        for (size_t p = 0; p < TABLE_PERCENTILES; ++p)
+            line->percentiles[p] = -1;
     }
-    comparison *compare = column ? order_of(column) : known ? by_exclusive : by_total;
-    qsort(table.lines, table.count, sizeof *table.lines, compare ? compare : by_total);
+    return known;
+}
+
+/* Statistics without events have none, which is no reason to show nothing. */
+static int find_percentiles(struct region_table *table, sp_results *results, size_t first, size_t end, sp_error *error)
+{
+    int status = 0;
+    for (size_t i = first; status == 0 && i < end; ++i) {
+        struct region_line *line = &table->lines[i];
+        double seconds[TABLE_PERCENTILES];
+        size_t region;
+        for (size_t p = 0; line->spread && p < TABLE_PERCENTILES; ++p)
+            line->percentiles[p] = spread_percentile(line->spread, percents[p]);
+        table->estimated = table->estimated || (line->spread && !spread_exact(line->spread));
+        if (line->spread || line->calls == 0)
+            continue;
+        status = sp_results_find_region(results, line->region, &region, error);
+        if (status == 0)
+            status = sp_results_percentiles(results, region,
+                                            table->wanted.by == BY_REGION ? SP_ALL_RANKS : (int64_t)line->rank,
+                                            percents, TABLE_PERCENTILES, seconds, error);
+        for (size_t p = 0; status == 0 && p < TABLE_PERCENTILES; ++p)
+            line->percentiles[p] = seconds[p] * 1e9;
+        status = status == SP_ERR_NO_EVENTS ? 0 : status;
+    }
+    return status;
+}
+
+static bool is_percentile(const struct figure_column *column)
+{
+    return column->of == p50_of || column->of == p95_of || column->of == p99_of;
+}
+
+int region_table_make(struct region_table *ret, sp_results *results, const struct table_wanted *wanted, sp_error *error)
+{
+    const struct figure_column *list[REGION_COLUMNS];
+    struct region_table table = {.results = results, .ranks = sp_results_rank_count(results), .wanted = *wanted};
+    table.wanted.percentiles = wanted->percentiles || (wanted->sort && is_percentile(wanted->sort));
+    int status = load(&table, results, error);
+    if (table.count > 1)
+        qsort(table.lines, table.count, sizeof *table.lines, by_place);
+    join_regions(&table);
+    bool known = share_out(&table);
+    keep_wanted(&table);
+    region_columns(list, wanted->by, true);
+    const struct figure_column *sort =
+        wanted->sort ? wanted->sort : figures_column(list, known ? "exclusive" : "total");
+    /* Only what is shown costs its percentiles, unless they decide that. */
+    bool deciding = is_percentile(sort);
+    if (status == 0 && deciding)
+        status = find_percentiles(&table, results, 0, table.count, error);
+    figures_sort(table.lines, table.count, sizeof *table.lines, sort, by_place);
+    size_t shown = wanted->top && wanted->top < table.count ? wanted->top : table.count;
+    if (status == 0 && table.wanted.percentiles && !deciding)
+        status = find_percentiles(&table, results, 0, shown, error);
+    for (size_t i = shown; i < table.count; ++i)
+        drop_line(&table.lines[i]);
+    table.more = table.count - shown;
+    table.count = shown;
+    if (status < 0) {
+        region_table_finish(&table);
+        return status;
+    }
     *ret = table;
+    return 0;
 }
 
 void region_table_finish(struct region_table *table)
 {
+    for (size_t i = 0; i < table->count; ++i)
+        drop_line(&table->lines[i]);
     free(table->lines);
-}
-
-/* A list of the metadata, one line each, indented below `title`. */
-static void print_list(const struct region_table *table, const char *key, const char *title)
-{
-    const char *text = sp_results_metadata(table->results, key);
-    if (!text || !*text)
-        return;
-    printf("\n%s:\n", title);
-    while (*text) {
-        size_t length = strcspn(text, "\n");
-        printf("  %.*s\n", (int)length, text);
-        text += length + (text[length] == '\n');
-    }
-}
-
-static uint64_t dropped(const struct region_table *table)
-{
-    const char *text = sp_results_metadata(table->results, "sp_dropped_records");
-    return text ? strtoull(text, NULL, 10) : 0;
-}
-
-/* Not where statistics alone were read. */
-static bool timed(const struct region_table *table)
-{
-    return table->start <= table->end;
-}
-
-static void print_header(const struct region_table *table, const char *source)
-{
-    units_buffer wall;
-    const char *session = sp_results_metadata(table->results, "sp_session");
-    const char *host = sp_results_metadata(table->results, "hostname");
-    printf("%s: %zu %s, %zu %s, %" PRIu64 " %s", source, table->ranks, table->ranks == 1 ? "rank" : "ranks",
-           table->count, table->count == 1 ? "region" : "regions", table->calls, table->calls == 1 ? "call" : "calls");
-    if (timed(table))
-        printf(" over %s", units_time((int64_t)((uint64_t)table->end - (uint64_t)table->start), wall));
-    if (session && *session && strcmp(session, source) != 0)
-        printf(", session %s", session);
-    if (host && *host && !strchr(host, '\n'))
-        printf(", on %s", host);
-    putchar('\n');
-}
-
-/* The names of C++ functions fill screens: the middle gives way, since both ends tell them apart. */
-static void name_cell(struct table *out, const char *name)
-{
-    enum { MOST = 80, HEAD = 50, TAIL = MOST - HEAD - 1 };
-    const char *head = name, *tail;
-    for (int i = 0; i < HEAD && *head; ++i)
-        (void)text_next(&head);
-    size_t left = 0;
-    for (const char *at = head; *at; ++left)
-        (void)text_next(&at);
-    if (left <= MOST - HEAD) {
-        table_cell(out, "%s", name);
-        return;
-    }
-    for (tail = head; left > TAIL; --left)
-        (void)text_next(&tail);
-    table_cell(out, "%.*s\xe2\x80\xa6%s", (int)(head - name), name, tail);
-}
-
-static void print_line(struct table *out, const struct region_line *line)
-{
-    units_buffer total, exclusive, mean, minimum, maximum;
-    name_cell(out, line->region);
-    table_cell(out, "%" PRIu64, line->calls);
-    table_cell(out, "%s", units_time(line->total, total));
-    table_cell(out, "%s", line->exclusive < 0 ? "-" : units_time(line->exclusive, exclusive));
-    table_cell(out, "%s", line->calls ? units_time((int64_t)line->mean, mean) : "-");
-    table_cell(out, "%s", line->calls ? units_time(line->minimum, minimum) : "-");
-    table_cell(out, "%s", line->calls ? units_time(line->maximum, maximum) : "-");
-    if (line->percent < 0)
-        table_cell(out, "-");
-    else
-        table_cell(out, "%.1f", line->percent);
-    table_cell(out, "%" PRIu64, line->ranks);
-}
-
-void region_table_print(const struct region_table *table, const char *source)
-{
-    static const struct column columns[] = {{"region", false},   {"calls", true}, {"total", true},
-                                            {"exclusive", true}, {"mean", true},  {"min", true},
-                                            {"max", true},       {"%", true},     {"ranks", true}};
-    print_header(table, source);
-    if (table->count > 0) {
-        struct table *out = table_create(columns, sizeof columns / sizeof *columns);
-        for (size_t i = 0; i < table->count; ++i)
-            print_line(out, &table->lines[i]);
-        putchar('\n');
-        table_print(out, stdout);
-        table_destroy(out);
-    }
-    print_list(table, "sp_open_calls", "Still open, in no figure above");
-    print_list(table, "sp_deaths", "Deaths");
-    if (dropped(table) > 0)
-        printf("\n%" PRIu64 " calls were dropped while recording: in no figure above.\n", dropped(table));
-}
-
-static void print_csv_text(const char *text)
-{
-    putchar('"');
-    for (; *text; ++text) {
-        if (*text == '"')
-            putchar('"');
-        putchar(*text);
-    }
-    putchar('"');
-}
-
-void region_table_print_csv(const struct region_table *table)
-{
-    puts("region,calls,total_ns,exclusive_ns,mean_ns,min_ns,max_ns,percent,ranks");
-    for (size_t i = 0; i < table->count; ++i) {
-        const struct region_line *line = &table->lines[i];
-        print_csv_text(line->region);
-        printf(",%" PRIu64 ",%" PRId64 ",", line->calls, line->total);
-        if (line->exclusive >= 0)
-            printf("%" PRId64, line->exclusive);
-        printf(",%.3f,%" PRId64 ",%" PRId64 ",", line->mean, line->minimum, line->maximum);
-        if (line->percent >= 0)
-            printf("%.4f", line->percent);
-        printf(",%" PRIu64 "\n", line->ranks);
-    }
-}
-
-static json_t *lines_of(const struct region_table *table, const char *key)
-{
-    json_t *list = need(json_array());
-    const char *text = sp_results_metadata(table->results, key);
-    while (text && *text) {
-        size_t length = strcspn(text, "\n");
-        char *line = need(strndup(text, length));
-        json_push(list, json_text(line));
-        free(line);
-        text += length + (text[length] == '\n');
-    }
-    return list;
-}
-
-static json_t *integer_or_null(int64_t value)
-{
-    return value < 0 ? json_null() : json_integer(value);
-}
-
-json_t *region_table_json(const struct region_table *table, const char *source)
-{
-    json_t *document = json_document();
-    json_put(document, "source", json_text(source));
-    const char *session = sp_results_metadata(table->results, "sp_session");
-    json_put(document, "session", session && *session ? json_text(session) : json_null());
-    json_put(document, "ranks", json_count(table->ranks));
-    json_put(document, "calls", json_count(table->calls));
-    json_put(document, "start_ns", timed(table) ? json_integer(table->start) : json_null());
-    json_put(document, "end_ns", timed(table) ? json_integer(table->end) : json_null());
-    json_put(document, "dropped", json_count(dropped(table)));
-    json_put(document, "open_calls", lines_of(table, "sp_open_calls"));
-    json_put(document, "deaths", lines_of(table, "sp_deaths"));
-    json_t *regions = json_put(document, "regions", json_array());
-    for (size_t i = 0; i < table->count; ++i) {
-        const struct region_line *line = &table->lines[i];
-        json_t *region = json_push(regions, json_object());
-        json_put(region, "region", json_text(line->region));
-        json_put(region, "calls", json_count(line->calls));
-        json_put(region, "total_ns", json_integer(line->total));
-        json_put(region, "exclusive_ns", integer_or_null(line->exclusive));
-        json_put(region, "mean_ns", json_real(line->mean));
-        json_put(region, "min_ns", json_integer(line->minimum));
-        json_put(region, "max_ns", json_integer(line->maximum));
-        json_put(region, "percent", line->percent < 0 ? json_null() : json_real(line->percent));
-        json_put(region, "ranks", json_count(line->ranks));
-    }
-    return document;
 }

@@ -45,7 +45,8 @@ bool ranks_parse(const char *text, uint32_t (**ret)[2], size_t *ret_count)
     return false;
 }
 
-bool seconds_parse(const char *text, int64_t *ret_ns)
+/* Billionths of a number with up to nine decimals; what follows it is returned; NULL: it is none. */
+static const char *decimal(const char *text, uint64_t *ret)
 {
     uint64_t whole = 0, part = 0, scale = 1000000000;
     const char *at = number(text, INT64_MAX / 1000000000 - 1, &whole);
@@ -55,12 +56,84 @@ bool seconds_parse(const char *text, int64_t *ret_ns)
         for (const char *digit = digits; at && digit < at; ++digit)
             scale /= 10;
     }
-    if (!at || *at || !scale) {
+    *ret = whole * 1000000000 + part * scale;
+    return scale ? at : NULL;
+}
+
+bool seconds_parse(const char *text, int64_t *ret_ns)
+{
+    uint64_t ns;
+    const char *at = decimal(text, &ns);
+    if (!at || *at) {
         say("%s: wanted are seconds of the run, with up to nine decimals, as in 1.5", text);
         return false;
     }
-    *ret_ns = (int64_t)(whole * 1000000000 + part * scale);
+    *ret_ns = (int64_t)ns;
     return true;
+}
+
+bool selection_parse(sp_selection *ret, uint32_t (**ret_ranks)[2], const char *ranks, const char *from, const char *to)
+{
+    sp_selection wanted = sp_selection_default();
+    uint32_t(*pairs)[2] = NULL;
+    if ((from && !seconds_parse(from, &wanted.from_ns)) || (to && !seconds_parse(to, &wanted.to_ns)))
+        return false;
+    if (to && wanted.to_ns <= (from ? wanted.from_ns : 0)) {
+        say("--to %s: no call begins before that and not before %s; --to must be later", to, from ? from : "0");
+        return false;
+    }
+    if (ranks && !ranks_parse(ranks, &pairs, &wanted.rank_count))
+        return false;
+    wanted.ranks = (const uint32_t(*)[2])pairs;
+    *ret = wanted;
+    *ret_ranks = pairs;
+    return true;
+}
+
+bool count_parse(const char *option, const char *text, size_t *ret)
+{
+    uint64_t value;
+    const char *at = number(text, UINT32_MAX, &value);
+    if (!at || *at || value == 0) {
+        say("%s %s: wanted is a number from 1 on", option, text);
+        return false;
+    }
+    *ret = (size_t)value;
+    return true;
+}
+
+bool percent_parse(const char *option, const char *text, double *ret)
+{
+    uint64_t value = 0;
+    const char *at = decimal(text, &value);
+    if (at && !*at && value >= 1000000000) {
+        say("%s %s: this would be %.12g %%; say %s%% if that is meant", option, text, (double)value / 1e7, text);
+        return false;
+    }
+    if (!at || (*at && strcmp(at, "%") != 0)) {
+        say("%s %s: wanted is a share, as 5%% or 0.05", option, text);
+        return false;
+    }
+    *ret = (double)value / (*at ? 1e9 : 1e7);
+    return true;
+}
+
+bool duration_parse(const char *option, const char *text, int64_t *ret)
+{
+    static const struct {
+        const char *name;
+        uint64_t part; /* of a second */
+    } units[] = {{"s", 1},          {"ms", 1000}, {"us", 1000000}, {"\xc2\xb5s", 1000000}, {"\xce\xbcs", 1000000},
+                 {"ns", 1000000000}};
+    uint64_t value = 0;
+    const char *at = decimal(text, &value);
+    for (size_t i = 0; at && i < sizeof units / sizeof *units; ++i)
+        if (strcmp(at, units[i].name) == 0) {
+            *ret = (int64_t)(value / units[i].part);
+            return true;
+        }
+    say("%s %s: wanted is a time with its unit, as 1.5s, 10ms, 20us or 100ns", option, text);
+    return false;
 }
 
 bool schema_parse(const char *text, int *ret)

@@ -12,6 +12,14 @@ bool ranks_parse(const char *text, uint32_t (**ret)[2], size_t *ret_count);
 /* "1.5" seconds, to the nanosecond. */
 bool seconds_parse(const char *text, int64_t *ret_ns);
 
+/* What --ranks, --from and --to (NULL: not given) ask for, into `ret` as by default. Its ranks are *ret_ranks, which the
+ * caller frees. */
+bool selection_parse(sp_selection *ret, uint32_t (**ret_ranks)[2], const char *ranks, const char *from, const char *to);
+
+bool count_parse(const char *option, const char *text, size_t *ret);     /* from 1 on */
+bool percent_parse(const char *option, const char *text, double *ret);   /* "5%" or "0.05": 5 */
+bool duration_parse(const char *option, const char *text, int64_t *ret); /* "1.5s", "10ms", "20us", "20µs", "100ns" */
+
 bool schema_parse(const char *text, int *ret);   /* "2", "3" */
 bool compress_parse(const char *text, int *ret); /* "none" 0, "gzip", "gzip:1" ... "gzip:9" */
 

@@ -49,15 +49,21 @@ void table_cell(struct table *table, const char *format, ...)
     free(text);
 }
 
-void table_name(struct table *table, unsigned indent, const char *name)
+void table_name(struct table *table, unsigned depth, const char *name)
 {
-    enum { MOST = 80, HEAD = 50, TAIL = MOST - HEAD - 1 };
-    if (text_width(name) <= MOST) {
-        table_cell(table, "%*s%s", (int)indent, "", name);
+    enum { MOST = 80, HEAD = 50, TAIL = MOST - HEAD - 1, DEEPEST = 32 };
+    char indent[2 * DEEPEST + 16];
+    size_t width = text_width(name);
+    if (depth <= DEEPEST)
+        snprintf(indent, sizeof indent, "%*s", (int)(2 * depth), "");
+    else
+        snprintf(indent, sizeof indent, "%*s%u: ", 2 * DEEPEST, "", depth);
+    if (width <= MOST) {
+        table_cell(table, "%s%s", indent, name);
         return;
     }
-    const char *head = text_skip(name, HEAD), *tail = text_skip(name, text_width(name) - TAIL);
-    table_cell(table, "%*s%.*s\xe2\x80\xa6%s", (int)indent, "", (int)(head - name), name, tail);
+    const char *head = text_skip(name, HEAD), *tail = text_skip(name, width - TAIL);
+    table_cell(table, "%s%.*s\xe2\x80\xa6%s", indent, (int)(head - name), name, tail);
 }
 
 size_t table_rows(const struct table *table)

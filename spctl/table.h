@@ -18,9 +18,9 @@ void table_destroy(struct table *table);
 
 /* The next cell; every `count` cells make a row. Control characters are escaped. */
 __attribute__((format(printf, 2, 3))) void table_cell(struct table *table, const char *format, ...);
-/* A cell with a region's name, indented. The names of C++ functions fill screens: of a longer one the middle gives way,
- * since both ends tell them apart. */
-void table_name(struct table *table, unsigned indent, const char *name);
+/* A cell with a region's name, indented by its depth, or with that in front where it is great. The names of C++
+ * functions fill screens: of a longer one the middle gives way, since both ends tell them apart. */
+void table_name(struct table *table, unsigned depth, const char *name);
 size_t table_rows(const struct table *table);
 void table_print(const struct table *table, FILE *out);
 

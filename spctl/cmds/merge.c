@@ -35,23 +35,15 @@ static void print_json(const sp_write_report *report, json_t *taken, json_t *ski
 /* `wanted` holds what the options ask for; its ranks are the caller's to free. */
 static bool options_read(sp_selection *wanted, uint32_t (**ret_ranks)[2], sp_write_settings *settings)
 {
-    *wanted = sp_selection_default();
     *settings = sp_write_settings_default();
     settings->label = label;
     settings->nesting = nesting;
     settings->skip_bad = skip_bad;
     settings->sync = sync_output;
-    if ((from && !seconds_parse(from, &wanted->from_ns)) || (to && !seconds_parse(to, &wanted->to_ns)) ||
-        (schema && !schema_parse(schema, &settings->schema)) ||
-        (compress && !compress_parse(compress, &settings->gzip)))
+    if ((schema && !schema_parse(schema, &settings->schema)) ||
+        (compress && !compress_parse(compress, &settings->gzip)) ||
+        !selection_parse(wanted, ret_ranks, ranks, from, to))
         return false;
-    if (to && wanted->to_ns <= (from ? wanted->from_ns : 0)) {
-        say("--to %s: no call begins before that and not before %s; --to must be later", to, from ? from : "0");
-        return false;
-    }
-    if (ranks && !ranks_parse(ranks, ret_ranks, &wanted->rank_count))
-        return false;
-    wanted->ranks = (const uint32_t(*)[2]) * ret_ranks;
     wanted->regions = regions.given;
     wanted->region_count = regions.count;
     return true;

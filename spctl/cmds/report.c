@@ -1,77 +1,166 @@
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "inputs.h"
+#include "call_tree.h"
 #include "json.h"
+#include "loading.h"
 #include "region_table.h"
 #include "say.h"
+#include "selection.h"
 #include "verbs.h"
 
-static const char *sort_column;
-static bool as_json, as_csv;
+static const char *sort_column, *by, *top, *least, *ranks, *from, *to;
+static struct values regions;
+static bool tree, percentiles, as_json, as_csv;
 
-/* What the header calls the inputs: the one, or how many. */
-static const char *source_of(const struct arguments *arguments, sp_inputs *inputs, char *buffer, size_t size)
-{
-    const char *session = sp_inputs_session(inputs);
-    if (arguments->count == 1)
-        return session && *session ? session : arguments->operands[0];
-    snprintf(buffer, size, "%zu inputs", arguments->count);
-    return buffer;
-}
+/* What of the options makes the views. */
+struct views {
+    struct table_wanted table;
+    struct tree_wanted tree;
+};
 
-static int report(sp_inputs *inputs, const struct arguments *arguments)
+static int report_table(const struct loaded *loaded, const struct views *views)
 {
-    sp_results *results;
-    sp_error error = {0};
     struct region_table table;
-    char buffer[64];
-    struct bad_inputs bad = {0};
-    sp_inputs_probe(inputs, SP_PROBE_STATISTICS);
-    inputs_collect(inputs, arguments, &bad, NULL);
-    if (bad.nothing + sp_inputs_bad(inputs) > 0)
-        return END_FAILED;
-    sp_inputs_on_bad(inputs, NULL, NULL);
-    if (sp_results_load(&results, inputs, true, &error) < 0) {
+    sp_error error = {0};
+    if (region_table_make(&table, loaded->results, &views->table, &error) < 0) {
         say("%s", error.text);
         return END_FAILED;
     }
-    const char *source = source_of(arguments, inputs, buffer, sizeof buffer);
-    region_table_init(&table, results, sort_column);
     if (as_json)
-        json_print(region_table_json(&table, source));
+        json_print(region_table_json(&table, loaded->name));
     else if (as_csv)
         region_table_print_csv(&table);
     else
-        region_table_print(&table, source);
+        region_table_print(&table, loaded->name);
     region_table_finish(&table);
-    sp_results_destroy(results);
     return END_DONE;
+}
+
+static int report_tree(const struct loaded *loaded, const struct views *views)
+{
+    struct call_tree paths;
+    sp_error error = {0};
+    int status = call_tree_make(&paths, loaded->results, &views->tree, &error);
+    if (status < 0) {
+        say("%s%s", error.text, status == SP_ERR_NO_NESTING ? "; --ranks may leave that rank out" : "");
+        return END_FAILED;
+    }
+    if (as_json)
+        json_print(call_tree_json(&paths, loaded->name));
+    else if (as_csv)
+        call_tree_print_csv(&paths);
+    else
+        call_tree_print(&paths, loaded->name);
+    call_tree_finish(&paths);
+    return END_DONE;
+}
+
+/* A pattern that no region fits is a mistake, and not an empty table. */
+static bool regions_known(const sp_results *results)
+{
+    for (size_t i = 0; i < regions.count; ++i) {
+        const struct values one = {.given = &regions.given[i], .count = 1};
+        const char *name;
+        size_t n = 0;
+        while ((name = sp_results_region(results, n)) && !region_wanted(&one, name))
+            ++n;
+        if (!name) {
+            say("--regions %s: there is no such region; \"spctl report\" without it shows all", regions.given[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static const struct figure_column *column_of(const struct figure_column *const *columns)
+{
+    const struct figure_column *column = figures_column(columns, sort_column);
+    if (!column) {
+        char *names = figures_names(columns);
+        say("there is no column %s to sort by; there are %s", sort_column, names);
+        free(names);
+    }
+    return column;
+}
+
+static bool by_parse(enum table_by *ret)
+{
+    static const char *const names[] = {"region", "rank", "thread"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
+        if (strcmp(by, names[i]) == 0) {
+            *ret = (enum table_by)i;
+            return true;
+        }
+    say("--by %s: there are region, rank and thread", by);
+    return false;
+}
+
+static bool together(bool one, const char *name, bool other, const char *other_name)
+{
+    if (one && other)
+        say("%s and %s exclude each other", name, other_name);
+    return !(one && other);
+}
+
+static bool options_read(struct views *ret)
+{
+    const struct figure_column *columns[REGION_COLUMNS];
+    size_t most = 0;
+    *ret = (struct views){.table = {.percentiles = percentiles, .regions = &regions},
+                          .tree = {.least = as_json || as_csv ? 0 : 0.1, .regions = &regions}};
+    if (!together(as_json, "--json", as_csv, "--csv") || !together(tree, "--tree", by, "--by") ||
+        !together(tree, "--tree", percentiles, "--percentiles"))
+        return false;
+    if (least && !tree) {
+        say("--min-percent is of --tree");
+        return false;
+    }
+    if ((by && !by_parse(&ret->table.by)) || (top && !count_parse("--top", top, &most)) ||
+        (least && !percent_parse("--min-percent", least, &ret->tree.least)))
+        return false;
+    ret->table.top = ret->tree.top = most;
+    if (tree)
+        tree_columns(columns);
+    else
+        region_columns(columns, ret->table.by, true);
+    ret->table.sort = ret->tree.sort = sort_column ? column_of(columns) : NULL;
+    return !sort_column || ret->table.sort;
 }
 
 static int run(const struct arguments *arguments)
 {
-    sp_inputs *inputs;
-    sp_error error = {0};
-    if (sort_column && !region_column_known(sort_column)) {
-        say("there is no column %s to sort by; there are %s", sort_column, region_columns);
+    struct views views;
+    struct loaded loaded;
+    if (!options_read(&views))
         return END_USAGE;
-    }
-    if (as_json && as_csv) {
-        say("--json and --csv exclude each other");
-        return END_USAGE;
-    }
-    if (sp_inputs_create(&inputs, &error) < 0) {
-        say("%s", error.text);
-        return END_FAILED;
-    }
-    int end = report(inputs, arguments);
-    sp_inputs_destroy(inputs);
+    const struct loading wanted = {
+        .ranks = ranks, .from = from, .to = to, .calls = tree || percentiles || views.table.by == BY_THREAD};
+    int end = loaded_open(&loaded, arguments, &wanted);
+    if (end != END_DONE)
+        return end;
+    end = !regions_known(loaded.results) ? END_FAILED
+          : tree                         ? report_tree(&loaded, &views)
+                                         : report_table(&loaded, &views);
+    loaded_close(&loaded);
     return end;
 }
 
 static const struct option options[] = {
-    {'s', "sort", "COLUMN", "region, calls, total, exclusive, mean, min, max, percent or ranks", &sort_column},
+    {0, "by", "rank|thread", "a line for each region and rank, or region, rank and thread", &by},
+    {0, "tree", NULL, "the tree of calls: which region was called from which", &tree},
+    {'s', "sort", "COLUMN", "by any column, as region, calls, total, exclusive, mean, p95, percent, imbalance",
+     &sort_column},
+    {'n', "top", "N", "the first N lines; with --tree the first N at each place", &top},
+    {0, "percentiles", NULL, "50th, 95th and 99th percentile of the durations; reads all calls", &percentiles},
+    {0, "min-percent", "SHARE", "with --tree: only paths that take as much (else 0.1%; all with --json and --csv)",
+     &least},
+    {0, "regions", "GLOB...", "show only regions of such a name; may be given several times", &regions},
+    {0, "ranks", "LIST", "only these ranks, as in 0-7,12", &ranks},
+    {0, "from", "SECONDS", "only calls that began so long after the first of all, or later", &from},
+    {0, "to", "SECONDS", "only calls that began before that", &to},
     {'j', "json", NULL, "print JSON, times in ns", &as_json},
     {0, "csv", NULL, "print CSV, times in ns", &as_csv},
     {0, NULL, NULL, NULL, NULL}};
@@ -79,10 +168,24 @@ static const struct option options[] = {
 const struct verb verb_report = {
     .name = "report",
     .operands = "FILE|SESSION|DIR...",
-    .summary = "print the table of regions",
-    .about = "One line per region over all ranks: calls, total time, exclusive time (less that of the regions called\n"
-             "from it), mean, shortest and longest call, its share of all exclusive time, and on how many ranks it\n"
-             "was. Inputs are taken as in \"spctl merge\". Calls still open, deaths and dropped calls are named below.",
+    .summary = "print the table of regions, or the tree of calls",
+    .about =
+        "One line per region over all ranks: calls, total time, exclusive time (less that of the regions called\n"
+        "from it), mean, shortest and longest call, its share of all exclusive time, on how many ranks it was, and\n"
+        "max/mean: the largest total of a rank over the mean of all ranks, those without the region included. With\n"
+        "--by rank the same is said of each rank (\"of mean\": its total over that mean), with --by thread of each\n"
+        "thread, \"-\" where a file does not say which thread a call was made by.\n"
+        "\n"
+        "--percentiles adds p50, p95 and p99 of the durations, exact, for threads within 0.8 %. They read all calls,\n"
+        "as do --by thread, --tree, --from and --to; the table alone reads the statistics that files hold.\n"
+        "\n"
+        "--tree shows each path of calls over all ranks and threads: calls, total, exclusive time, and both as shares\n"
+        "of the time of all outermost calls. Who called whom say the ids that a profile holds, else the intervals. Of\n"
+        "more than 262,144 paths the calls on further ones count as time of the path above them, which is said.\n"
+        "--regions leaves the paths that lead to such regions.\n"
+        "\n"
+        "Shares and exclusive times are those of all regions, whichever are shown. Inputs are taken as in \"spctl\n"
+        "merge\". Calls still open, deaths and dropped calls are named below.",
     .options = options,
     .least = 1,
     .most = SIZE_MAX,

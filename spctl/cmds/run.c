@@ -184,15 +184,16 @@ static int print_table(const char *path)
     }
     if (status == 0)
         status = sp_results_load(&results, inputs, true, &error);
+    struct region_table table;
+    if (status == 0)
+        status = region_table_make(&table, results, &(struct table_wanted){0}, &error);
     if (status == 0) {
-        struct region_table table;
-        region_table_init(&table, results, NULL);
         region_table_print(&table, path);
         region_table_finish(&table);
-        sp_results_destroy(results);
     } else {
         say("%s", error.text);
     }
+    sp_results_destroy(results);
     sp_inputs_destroy(inputs);
     return status == 0 ? END_DONE : END_FAILED;
 }

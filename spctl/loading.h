@@ -1,0 +1,25 @@
+/* loading.h: results of inputs, for report and diff. */
+#ifndef SPCTL_LOADING_H
+#define SPCTL_LOADING_H
+
+#include "options.h"
+#include "scope_profiler_io.h"
+
+/* What of them is wanted, as options give it; NULL: all. */
+struct loading {
+    const char *ranks, *from, *to;
+    bool calls; /* are going to be read, not statistics alone */
+};
+
+struct loaded {
+    sp_inputs *inputs;
+    sp_results *results;
+    char source[64]; /* what heads call them: the session or file, or how many */
+    const char *name;
+};
+
+/* END_DONE; else the exit status, after a line that says why. */
+int loaded_open(struct loaded *ret, const struct arguments *arguments, const struct loading *wanted);
+void loaded_close(struct loaded *loaded); /* also of what is zeroed, or was not opened */
+
+#endif
