@@ -322,7 +322,7 @@ typedef struct sp_statistics {
 int sp_results_statistics(sp_results *results, size_t region, int64_t rank, sp_statistics *ret, sp_error *error);
 
 /* Percentiles of the durations, seconds, one for each of `count` percents in [0, 100]: exact, with numpy's linear
- * interpolation, in constant memory; the calls are read two to six times for each eight percents. SP_ERR_NO_EVENTS:
+ * interpolation, in constant memory; the calls are read once where they are a few, else two to six times for each eight percents. SP_ERR_NO_EVENTS:
  * the file holds none, or the results were loaded as a summary; SP_ERR_USAGE: a percent out of range; else as
  * sp_results_statistics. */
 int sp_results_percentiles(sp_results *results, size_t region, int64_t rank, const double *percents, size_t count,

@@ -2,8 +2,6 @@
 #ifndef SPCTL_CALL_TREE_H
 #define SPCTL_CALL_TREE_H
 
-#include <jansson.h>
-
 #include "figures.h"
 #include "options.h"
 #include "scope_profiler_io.h"
@@ -53,6 +51,6 @@ void call_tree_finish(struct call_tree *tree);
 
 void call_tree_print(const struct call_tree *tree, const char *source);
 void call_tree_print_csv(const struct call_tree *tree);
-json_t *call_tree_json(const struct call_tree *tree, const char *source);
+void call_tree_print_json(const struct call_tree *tree, const char *source);
 
 #endif

@@ -130,7 +130,7 @@ void call_tree_print_csv(const struct call_tree *tree)
     figures_print_csv(&figures);
 }
 
-json_t *call_tree_json(const struct call_tree *tree, const char *source)
+void call_tree_print_json(const struct call_tree *tree, const char *source)
 {
     const struct figure_column *columns[TREE_COLUMNS];
     struct figures figures = figures_of(tree, columns);
@@ -138,7 +138,6 @@ json_t *call_tree_json(const struct call_tree *tree, const char *source)
     json_put(document, "total_ns", json_integer(tree->total));
     json_put(document, "found", json_count(tree->found));
     json_put(document, "cut_calls", json_count(tree->cut));
-    figures_json(&figures, json_put(document, "paths", json_array()));
     json_put(document, "more", json_count(tree->hidden.paths));
-    return document;
+    figures_print_json(&figures, document, "paths");
 }

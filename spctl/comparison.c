@@ -287,7 +287,7 @@ void comparison_print_csv(const struct comparison *c)
     figures_print_csv(&figures);
 }
 
-json_t *comparison_json(const struct comparison *c)
+void comparison_print_json(const struct comparison *c)
 {
     const struct figure_column *list[COMPARISON_COLUMNS];
     struct figures figures = figures_of(c, list);
@@ -300,7 +300,6 @@ json_t *comparison_json(const struct comparison *c)
         json_put(of, "calls", json_count(c->calls[side]));
         json_put(of, "alone", json_count(c->alone[side]));
     }
-    figures_json(&figures, json_put(document, "regions", json_array()));
     json_put(document, "more", json_count(c->more));
     json_put(document, "threshold_percent", c->threshold < 0 ? json_null() : json_real(c->threshold));
     json_t *failed = json_put(document, "failed", json_array());
@@ -311,5 +310,5 @@ json_t *comparison_json(const struct comparison *c)
         json_put(one, "metric", json_text(metric_names[line->worst]));
         json_put(one, "percent", isinf(line->by) ? json_null() : json_real(line->by));
     }
-    return document;
+    figures_print_json(&figures, document, "regions");
 }

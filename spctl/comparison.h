@@ -2,8 +2,6 @@
 #ifndef SPCTL_COMPARISON_H
 #define SPCTL_COMPARISON_H
 
-#include <jansson.h>
-
 #include "figures.h"
 #include "options.h"
 #include "region_table.h"
@@ -57,6 +55,6 @@ void comparison_finish(struct comparison *comparison);
 
 void comparison_print(const struct comparison *comparison);
 void comparison_print_csv(const struct comparison *comparison);
-json_t *comparison_json(const struct comparison *comparison);
+void comparison_print_json(const struct comparison *comparison);
 
 #endif

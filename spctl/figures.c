@@ -209,14 +209,29 @@ static json_t *json_figure(const struct figure *figure)
     return is_real(figure->kind) ? json_real(figure->real) : json_integer(figure->integer);
 }
 
-void figures_json(const struct figures *figures, json_t *into)
+static void print_json_line(const struct figures *figures, const void *line)
 {
+    json_t *object = need(json_object());
+    for (size_t i = 0; figures->columns[i]; ++i)
+        if (figures->columns[i]->key) {
+            struct figure figure = figures->columns[i]->of(line);
+            json_put(object, figures->columns[i]->key, json_figure(&figure));
+        }
+    json_dumpf(object, stdout, JSON_FORMAT);
+    json_decref(object);
+}
+
+void figures_print_json(const struct figures *figures, json_t *document, const char *key)
+{
+    json_put(document, key, json_array());
+    char *text = need(json_dumps(document, JSON_FORMAT | JSON_INDENT(2)));
+    char *end = need(strrchr(text, ']'));
+    fwrite(text, 1, (size_t)(end - text), stdout);
     for (size_t n = 0; n < figures->count; ++n) {
-        json_t *line = json_push(into, json_object());
-        for (size_t i = 0; figures->columns[i]; ++i)
-            if (figures->columns[i]->key) {
-                struct figure figure = figures->columns[i]->of(line_at(figures, n));
-                json_put(line, figures->columns[i]->key, json_figure(&figure));
-            }
+        fputs(n > 0 ? ",\n    " : "\n    ", stdout);
+        print_json_line(figures, line_at(figures, n));
     }
+    printf("\n  %s\n", end);
+    free(text);
+    json_decref(document);
 }

@@ -53,6 +53,7 @@ void figures_sort(void *lines, size_t count, size_t size, const struct figure_co
 
 void figures_print(const struct figures *figures);
 void figures_print_csv(const struct figures *figures);
-void figures_json(const struct figures *figures, json_t *into);
+/* Prints and frees the document, with the lines as its last member, one by one: they may be many. */
+void figures_print_json(const struct figures *figures, json_t *document, const char *key);
 
 #endif

@@ -45,7 +45,7 @@ json_t *json_document(void)
 
 void json_print(json_t *document)
 {
-    json_dumpf(document, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    json_dumpf(document, stdout, JSON_INDENT(2) | JSON_FORMAT);
     putchar('\n');
     json_decref(document);
 }

@@ -14,6 +14,9 @@ json_t *json_count(uint64_t n);
 json_t *json_put(json_t *object, const char *key, json_t *value);
 json_t *json_push(json_t *array, json_t *value);
 
+/* How it is printed: no more digits than a double has. */
+#define JSON_FORMAT JSON_REAL_PRECISION(12)
+
 /* An object with "version": 1. */
 json_t *json_document(void);
 

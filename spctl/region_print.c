@@ -49,7 +49,7 @@ void region_table_print_csv(const struct region_table *table)
     figures_print_csv(&figures);
 }
 
-json_t *region_table_json(const struct region_table *table, const char *source)
+void region_table_print_json(const struct region_table *table, const char *source)
 {
     static const char *const by[] = {"region", "rank", "thread"};
     const struct figure_column *columns[REGION_COLUMNS];
@@ -60,7 +60,6 @@ json_t *region_table_json(const struct region_table *table, const char *source)
     json_put(document, "by", json_text(by[table->wanted.by]));
     if (table->wanted.percentiles)
         json_put(document, "percentiles_error", json_real(table->estimated ? SPREAD_ERROR : 0));
-    figures_json(&figures, json_put(document, "regions", json_array()));
     json_put(document, "more", json_count(table->more));
-    return document;
+    figures_print_json(&figures, document, "regions");
 }

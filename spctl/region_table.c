@@ -1,6 +1,7 @@
 #include "region_table.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,6 +281,13 @@ static bool share_out(struct region_table *table)
     return known;
 }
 
+/* Seconds hold no nanosecond quite: one that was whole is whole again. */
+static double whole(double ns)
+{
+    double nearest = rint(ns);
+    return fabs(ns - nearest) <= 1e-12 * nearest ? nearest : ns;
+}
+
 /* Statistics without events have none, which is no reason to show nothing. */
 static int find_percentiles(struct region_table *table, sp_results *results, size_t first, size_t end, sp_error *error)
 {
@@ -299,7 +307,7 @@ static int find_percentiles(struct region_table *table, sp_results *results, siz
                                             table->wanted.by == BY_REGION ? SP_ALL_RANKS : (int64_t)line->rank,
                                             percents, TABLE_PERCENTILES, seconds, error);
         for (size_t p = 0; status == 0 && p < TABLE_PERCENTILES; ++p)
-            line->percentiles[p] = seconds[p] * 1e9;
+            line->percentiles[p] = whole(seconds[p] * 1e9);
         status = status == SP_ERR_NO_EVENTS ? 0 : status;
     }
     return status;

@@ -65,7 +65,7 @@ bool region_wanted(const struct values *regions, const char *name);
 /* With a line about `source` before and notes (open calls, deaths, drops) after. */
 void region_table_print(const struct region_table *table, const char *source);
 void region_table_print_csv(const struct region_table *table);
-json_t *region_table_json(const struct region_table *table, const char *source);
+void region_table_print_json(const struct region_table *table, const char *source);
 
 /* What is said of results before and after any view of them. `calls` over `ns` (negative: unknown). */
 void results_print_head(const sp_results *results, const char *source, size_t regions, uint64_t calls, int64_t ns);

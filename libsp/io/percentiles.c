@@ -1,4 +1,4 @@
-/* percentiles.c: exact percentiles of any number of durations in constant memory. The first pass counts durations by
+/* percentiles.c: exact percentiles of any number of durations in constant memory. A few are sorted. Of more the first pass counts durations by
  * their leading bits; each further one counts, for every order statistic that is wanted, the durations that share its
  * leading bits by their next ones, until all bits are known. */
 #include <errno.h>
@@ -13,7 +13,8 @@ enum {
     BINS = 1 << STEP,       /* also enough for the first: 54 powers of two of 1,024 bins each */
     PERCENTS = 8,           /* at a time */
     TARGETS = 2 * PERCENTS, /* an order statistic below each, and the next above */
-    SLICE = 8192
+    SLICE = 8192,
+    FEW = 8192 /* durations that are sorted */
 };
 
 /* One order statistic: what is known of it so far. */
@@ -34,6 +35,8 @@ struct percentiles {
     size_t group_count;
     uint64_t *bins; /* of each group */
     int64_t *times;
+    uint64_t *few; /* NULL: there are more */
+    size_t few_count, few_room;
 };
 
 static unsigned leading(uint64_t value)
@@ -64,6 +67,11 @@ static unsigned shift_of(const struct target *target)
 
 static void count(struct percentiles *p, uint64_t value, bool first)
 {
+    if (p->few) {
+        if (p->few_count < p->few_room)
+            p->few[p->few_count++] = value;
+        return;
+    }
     if (first) {
         p->bins[first_bin(value)]++;
         return;
@@ -78,7 +86,8 @@ static void count(struct percentiles *p, uint64_t value, bool first)
 
 static int pass(struct percentiles *p, bool first, sp_error *error)
 {
-    memset(p->bins, 0, (first ? 1 : p->group_count) * BINS * sizeof *p->bins);
+    if (p->bins)
+        memset(p->bins, 0, (first ? 1 : p->group_count) * BINS * sizeof *p->bins);
     int status = 0;
     for (size_t i = 0; !status && i < p->row_count; i++) {
         const struct sp__result_row *row = &p->results->rows[p->rows[i]];
@@ -123,6 +132,22 @@ static void group(struct percentiles *p)
     }
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+    return *left < *right ? -1 : *left > *right;
+}
+
+static int sort(struct percentiles *p, sp_error *error)
+{
+    int status = p->few_count ? 0 : pass(p, true, error);
+    if (!status)
+        qsort(p->few, p->few_count, sizeof *p->few, by_size);
+    for (size_t i = 0; !status && i < p->target_count; i++)
+        p->targets[i].known = p->targets[i].order < p->few_count ? p->few[p->targets[i].order] : 0;
+    return status;
+}
+
 static int find(struct percentiles *p, sp_error *error)
 {
     int status = pass(p, true, error);
@@ -162,7 +187,7 @@ static int some(struct percentiles *p, uint64_t calls, const double *percents, s
         p->targets[2 * i] = (struct target){.order = low};
         p->targets[2 * i + 1] = (struct target){.order = low + 1 < calls ? low + 1 : low};
     }
-    int status = find(p, error);
+    int status = p->few ? sort(p, error) : find(p, error);
     for (size_t i = 0; !status && i < number; i++)
         ret[i] = between(p->targets[2 * i].known, p->targets[2 * i + 1].known, parts[i]) * 1e-9;
     return status;
@@ -179,9 +204,14 @@ static int prepare(struct percentiles *p, uint64_t *ret_calls, sp_error *error)
     }
     if (status)
         return status;
-    p->bins = malloc((size_t)TARGETS * BINS * sizeof *p->bins);
+    if (*ret_calls <= FEW) {
+        p->few_room = (size_t)*ret_calls;
+        p->few = malloc((p->few_room + 1) * sizeof *p->few);
+    } else {
+        p->bins = malloc((size_t)TARGETS * BINS * sizeof *p->bins);
+    }
     p->times = malloc((size_t)2 * SLICE * sizeof *p->times);
-    return p->bins && p->times ? 0 : sp__results_no_memory(error);
+    return (p->few || p->bins) && p->times ? 0 : sp__results_no_memory(error);
 }
 
 int sp_results_percentiles(sp_results *results, size_t region, int64_t rank, const double *percents, size_t number,
@@ -205,6 +235,7 @@ int sp_results_percentiles(sp_results *results, size_t region, int64_t rank, con
     if (!status && number)
         memcpy(ret_seconds, found, number * sizeof *found);
     free(p.bins);
+    free(p.few);
     free(p.times);
     free(found);
     return status;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "comparison.h"
-#include "json.h"
 #include "loading.h"
 #include "say.h"
 #include "selection.h"
@@ -100,12 +99,12 @@ static int compare(struct loaded loaded[2], const struct comparison_wanted *want
         return END_FAILED;
     }
     if (c.ranks[0] != c.ranks[1])
-        say("%s has %zu ranks and %s has %zu: totals and calls are sums over them", names[0], c.ranks[0], names[1],
-            c.ranks[1]);
+        say("%s has %zu %s and %s %zu: totals and calls are sums over them", names[0], c.ranks[0],
+            c.ranks[0] == 1 ? "rank" : "ranks", names[1], c.ranks[1]);
     if (c.no_p95)
         say("there are statistics without calls (SP_MODE=stats): their p95 is unknown and does not count");
     if (as_json)
-        json_print(comparison_json(&c));
+        comparison_print_json(&c);
     else if (as_csv)
         comparison_print_csv(&c);
     else

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "call_tree.h"
-#include "json.h"
 #include "loading.h"
 #include "region_table.h"
 #include "say.h"
@@ -30,7 +29,7 @@ static int report_table(const struct loaded *loaded, const struct views *views)
         return END_FAILED;
     }
     if (as_json)
-        json_print(region_table_json(&table, loaded->name));
+        region_table_print_json(&table, loaded->name);
     else if (as_csv)
         region_table_print_csv(&table);
     else
@@ -49,7 +48,7 @@ static int report_tree(const struct loaded *loaded, const struct views *views)
         return END_FAILED;
     }
     if (as_json)
-        json_print(call_tree_json(&paths, loaded->name));
+        call_tree_print_json(&paths, loaded->name);
     else if (as_csv)
         call_tree_print_csv(&paths);
     else
