@@ -350,7 +350,7 @@ int sp_calls_next(sp_calls *calls, const sp_call_columns *into, size_t room, siz
 bool sp_calls_have_threads(const sp_calls *calls); /* the file says of each call which thread made it */
 bool sp_calls_have_ids(const sp_calls *calls);     /* the file holds call and parent ids */
 
-/* One call of a walk. */
+/* One call, as it is shown. */
 typedef struct sp_visit {
     size_t region; /* its number */
     uint32_t rank;
@@ -364,8 +364,8 @@ typedef struct sp_visit {
  * In memory that grows with the calls open at a time alone. `visit` answers 0 or more; a negative answer ends the walk
  * and is returned. A region that was not loaded is not shown, and what is inside is shown as inside what holds it.
  * SP_ERR_NOT_FOUND: no such rank; SP_ERR_NO_EVENTS; SP_ERR_NO_NESTING, after some calls were shown. */
-int sp_results_walk(sp_results *results, uint32_t rank, int64_t (*visit)(void *context, const sp_visit *call),
-                    void *context, sp_error *error);
+int sp_results_visit(sp_results *results, uint32_t rank, int64_t (*visit)(void *context, const sp_visit *call),
+                     void *context, sp_error *error);
 
 /* ---- results: what else there is ---------------------------------------------------------------------------------- */
 

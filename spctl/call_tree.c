@@ -172,7 +172,7 @@ int call_tree_make(struct call_tree *ret, sp_results *results, const struct tree
         uint32_t rank;
         status = sp_results_rank(results, n, &rank);
         if (status == 0)
-            status = sp_results_walk(results, rank, count_call, &b, error);
+            status = sp_results_visit(results, rank, count_call, &b, error);
     }
     pairs_finish(&b.pairs);
     if (status < 0) {

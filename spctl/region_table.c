@@ -164,7 +164,7 @@ static int load_lines(struct region_table *table, sp_results *results, size_t *n
         return 0;
     }
     struct threads threads = {.table = table, .results = results};
-    status = sp_results_walk(results, row.rank, count_call, &threads, error);
+    status = sp_results_visit(results, row.rank, count_call, &threads, error);
     pairs_finish(&threads.pairs);
     while (sp_results_row(results, *n + 1, &other) == 0 && other.rank == row.rank)
         ++*n;

@@ -1,4 +1,4 @@
-/* walk.c: the calls of a rank one by one, each with what was answered for the call that it was made in. */
+/* visit.c: the calls of a rank one by one, each with what was answered for the call that it was made in. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ struct known {
     bool used;
 };
 
-struct walk {
+struct showing {
     struct sp__rank *rank;
     const size_t *regions; /* of the rank's rows; SIZE_MAX: not loaded */
     int64_t (*visit)(void *context, const sp_visit *call);
@@ -25,7 +25,7 @@ struct walk {
     size_t waiting_count;
 };
 
-static int no_memory(const struct walk *w)
+static int no_memory(const struct showing *w)
 {
     return sp__fail(w->error, SP_ERR_SYSTEM, ENOMEM, w->rank->parts[0]->path, NULL, "its calls cannot be nested");
 }
@@ -39,7 +39,7 @@ static struct known *slot_of(struct known *known, size_t room, int64_t call)
 }
 
 /* Room for more, by forgetting what ended before `now`, which is no call's parent any more. */
-static int make_room(struct walk *w, int64_t now)
+static int make_room(struct showing *w, int64_t now)
 {
     size_t open = 0, room = LEAST_ROOM;
     for (size_t i = 0; i < w->known_room; i++)
@@ -59,7 +59,7 @@ static int make_room(struct walk *w, int64_t now)
     return 0;
 }
 
-static const struct known *parent_of(const struct walk *w, const struct sp__nest_visit *call)
+static const struct known *parent_of(const struct showing *w, const struct sp__nest_visit *call)
 {
     if (call->parent < 0 || !w->known_room)
         return NULL;
@@ -68,7 +68,7 @@ static const struct known *parent_of(const struct walk *w, const struct sp__nest
 }
 
 /* The answer, or a negative status. */
-static int64_t show(struct walk *w, const struct sp__nest_visit *call, int64_t above)
+static int64_t show(struct showing *w, const struct sp__nest_visit *call, int64_t above)
 {
     size_t region = w->regions[call->row];
     if (region == SIZE_MAX)
@@ -83,7 +83,7 @@ static int64_t show(struct walk *w, const struct sp__nest_visit *call, int64_t a
 }
 
 /* Of a file that holds ids. */
-static int64_t show_and_know(struct walk *w, const struct sp__nest_visit *call)
+static int64_t show_and_know(struct showing *w, const struct sp__nest_visit *call)
 {
     const struct known *parent = parent_of(w, call);
     int64_t answer = show(w, call, parent ? parent->value : -1);
@@ -106,7 +106,7 @@ static int by_call(const void *left, const void *right)
     return a->call < b->call ? -1 : a->call > b->call;
 }
 
-static int64_t show_waiting(struct walk *w)
+static int64_t show_waiting(struct showing *w)
 {
     int64_t answer = 0;
     qsort(w->waiting, w->waiting_count, sizeof *w->waiting, by_call);
@@ -118,7 +118,7 @@ static int64_t show_waiting(struct walk *w)
 
 static int64_t visit(void *context, const struct sp__nest_visit *call, sp_error *error)
 {
-    struct walk *w = context;
+    struct showing *w = context;
     (void)error;
     if (!w->rank->ids)
         return show(w, call, call->above);
@@ -159,7 +159,7 @@ static size_t *regions_of(const sp_results *results, size_t rank)
     return regions;
 }
 
-static int walk(struct walk *w)
+static int show_all(struct showing *w)
 {
     struct sp__nest_settings settings = {.budget = NEST_BYTES, .keep = true, .visit = visit, .context = w};
     struct sp__nest_result nested;
@@ -175,12 +175,12 @@ static int walk(struct walk *w)
     return status;
 }
 
-int sp_results_walk(sp_results *results, uint32_t rank, int64_t (*each)(void *context, const sp_visit *call),
-                    void *context, sp_error *error)
+int sp_results_visit(sp_results *results, uint32_t rank, int64_t (*each)(void *context, const sp_visit *call),
+                     void *context, sp_error *error)
 {
     size_t at = 0;
     if (!results || !each)
-        return sp__fail(error, SP_ERR_USAGE, 0, NULL, NULL, "a walk needs results and who is shown the calls");
+        return sp__fail(error, SP_ERR_USAGE, 0, NULL, NULL, "calls are shown of results, and to somebody");
     while (at < results->rank_count && results->ranks[at]->rank != rank)
         at++;
     if (at == results->rank_count)
@@ -192,12 +192,12 @@ int sp_results_walk(sp_results *results, uint32_t rank, int64_t (*each)(void *co
     int status = sp__results_has_events(results, first, error);
     if (status)
         return status;
-    struct walk *w = calloc(1, sizeof *w);
+    struct showing *w = calloc(1, sizeof *w);
     size_t *regions = regions_of(results, at);
     if (w && regions) {
-        *w = (struct walk){
+        *w = (struct showing){
             .rank = results->ranks[at], .regions = regions, .visit = each, .context = context, .error = error};
-        status = walk(w);
+        status = show_all(w);
         free(w->known);
     } else {
         status = sp__results_no_memory(error);
