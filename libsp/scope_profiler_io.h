@@ -117,6 +117,10 @@ typedef struct sp_selection {
 } sp_selection;
 sp_selection sp_selection_default(void);
 
+/* 0 where something may be written to `output`; SP_ERR_USAGE where it is one of the inputs by whatever name, or no
+ * regular file. Inputs that are added later are not looked at. */
+int sp_inputs_apart(const sp_inputs *inputs, const char *output, sp_error *error);
+
 /* Narrows everything added so far; once. Ranks and regions that nothing fits are SP_ERR_NOT_FOUND. What stored ids and
  * summaries say of calls that are left out is forgotten: both are computed anew from what is left. SP_ERR_USAGE where
  * times are asked of statistics without events. */
@@ -271,6 +275,8 @@ int sp_read_h5_summary(sp_results **ret, const char *path, const sp_load_setting
 /* Anything in `inputs`, which stays the caller's, must outlive the results and is not added to meanwhile. Statistics
  * are known at return, from summaries, else from the calls (`fallback`), else SP_ERR_SUMMARY_UNAVAILABLE. */
 int sp_results_load(sp_results **ret, sp_inputs *inputs, bool fallback, sp_error *error);
+/* The same without statistics, as far as files do not hold them: calls are not touched. */
+int sp_results_open(sp_results **ret, sp_inputs *inputs, sp_error *error);
 
 void sp_results_destroy(sp_results *results); /* NULL: nothing happens. Iterators over its calls are closed before */
 
@@ -366,6 +372,36 @@ typedef struct sp_visit {
  * SP_ERR_NOT_FOUND: no such rank; SP_ERR_NO_EVENTS; SP_ERR_NO_NESTING, after some calls were shown. */
 int sp_results_visit(sp_results *results, uint32_t rank, int64_t (*visit)(void *context, const sp_visit *call),
                      void *context, sp_error *error);
+
+/* One call of a walk. Valid while it is shown. */
+typedef struct sp_walk_call {
+    size_t region;
+    uint32_t rank;
+    size_t lane;    /* dense from 0 within the rank; within a lane two calls are disjoint or one holds the other */
+    int64_t thread; /* as in sp_call_columns; calls that cross others have threads of their own, as in a profile */
+    const char *thread_name; /* "" unknown */
+    size_t depth;            /* how many calls of its lane hold it */
+    int64_t start, end;      /* ns of CLOCK_MONOTONIC */
+    int64_t exclusive;       /* ns less those of the calls it holds; -1 as long as it is not left */
+} sp_walk_call;
+
+/* Either may be NULL. A non-zero answer ends the walk and is returned. */
+typedef struct sp_walk_visitor {
+    int (*enter)(void *context, const sp_walk_call *call);
+    int (*leave)(void *context, const sp_walk_call *call);
+} sp_walk_visitor;
+
+/* Shows all calls of the n-th rank in constant memory: entered in order of start, the holder before what it holds; left
+ * in any order before the next call of the lane that it does not hold. SP_ERR_NO_EVENTS, and what reading says. */
+int sp_results_walk(sp_results *results, size_t n, const sp_walk_visitor *visitor, void *context, sp_error *error);
+
+/* When the first call of all ranks began; INT64_MAX where there are no calls. Reads one call of each row. */
+int sp_results_first_start(sp_results *results, int64_t *ret_ns, sp_error *error);
+
+/* Counts of what the results hold, and calls `warn` (may be NULL) for each line about what was dropped, is missing or
+ * damaged, or is not read; `name` is what lines about all of it begin with. */
+int sp_results_report(sp_results *results, const char *name, void (*warn)(void *context, const char *text),
+                      void *context, sp_write_report *ret, sp_error *error);
 
 /* ---- results: what else there is ---------------------------------------------------------------------------------- */
 

@@ -9,9 +9,9 @@
 #include "scope_profiler.h"
 #include "verbs.h"
 
-const struct verb *const verbs[] = {&verb_run,   &verb_list,   &verb_status, &verb_stack, &verb_flush,
-                                    &verb_merge, &verb_report, &verb_diff,   &verb_check, &verb_recover,
-                                    &verb_gc,    &verb_config, &verb_help,   NULL};
+const struct verb *const verbs[] = {&verb_run,     &verb_list,   &verb_status, &verb_stack,  &verb_flush,
+                                    &verb_merge,   &verb_report, &verb_diff,   &verb_export, &verb_check,
+                                    &verb_recover, &verb_gc,     &verb_config, &verb_help,   NULL};
 
 const struct verb *verb_find(const char *name)
 {

@@ -162,3 +162,43 @@ bool compress_parse(const char *text, int *ret)
     }
     return true;
 }
+
+bool selection_read(struct selection_options *selection)
+{
+    sp_selection *wanted = &selection->wanted;
+    const char *from = selection->from, *to = selection->to;
+    *wanted = sp_selection_default();
+    if ((from && !seconds_parse(from, &wanted->from_ns)) || (to && !seconds_parse(to, &wanted->to_ns)))
+        return false;
+    if (to && wanted->to_ns <= (from ? wanted->from_ns : 0)) {
+        say("--to %s: no call begins before that and not before %s; --to must be later", to, from ? from : "0");
+        return false;
+    }
+    if (selection->ranks && !ranks_parse(selection->ranks, &selection->pairs, &wanted->rank_count))
+        return false;
+    wanted->ranks = (const uint32_t(*)[2])selection->pairs;
+    wanted->regions = selection->regions.given;
+    wanted->region_count = selection->regions.count;
+    return true;
+}
+
+bool selection_narrow(const struct selection_options *selection, sp_inputs *inputs, int *ret_end)
+{
+    sp_error error = {0};
+    if (!selection->ranks && !selection->regions.count && !selection->from && !selection->to)
+        return true;
+    int status = sp_inputs_select(inputs, &selection->wanted, &error);
+    if (status < 0) {
+        say("%s", error.text);
+        *ret_end = status == SP_ERR_USAGE ? END_USAGE : END_FAILED;
+    }
+    return status == 0;
+}
+
+void selection_finish(struct selection_options *selection)
+{
+    free(selection->pairs);
+    free(selection->regions.given);
+    selection->pairs = NULL;
+    selection->regions = (struct values){0};
+}

@@ -6,6 +6,25 @@
 #include "options.h"
 #include "scope_profiler_io.h"
 
+/* The options --ranks, --regions, --from and --to of a verb. */
+struct selection_options {
+    const char *ranks, *from, *to;
+    struct values regions;
+    sp_selection wanted;
+    uint32_t (*pairs)[2];
+};
+#define SELECTION_OPTIONS(s)                                                                                           \
+    {0, "ranks", "LIST", "only these ranks, as in 0-7,12", &(s).ranks},                                                \
+        {0, "regions", "GLOB...", "only regions of such a name; may be given several times", &(s).regions},            \
+        {0, "from", "SECONDS", "only calls that began so long after the first of all, or later", &(s).from},           \
+    {                                                                                                                  \
+        0, "to", "SECONDS", "only calls that began before that", &(s).to                                               \
+    }
+bool selection_read(struct selection_options *selection);
+/* Narrows the inputs to what was asked for; false after a line, *ret_end the exit status. */
+bool selection_narrow(const struct selection_options *selection, sp_inputs *inputs, int *ret_end);
+void selection_finish(struct selection_options *selection);
+
 /* "0-7,12": pairs on the heap, both ends included. */
 bool ranks_parse(const char *text, uint32_t (**ret)[2], size_t *ret_count);
 

@@ -172,13 +172,18 @@ int sp_read_h5_summary(sp_results **ret, const char *path, const sp_load_setting
     return load_summary(ret, path, settings, true, error);
 }
 
-int sp_results_load(sp_results **ret, sp_inputs *inputs, bool fallback, sp_error *error)
+int sp_results_open(sp_results **ret, sp_inputs *inputs, sp_error *error)
 {
     sp_load_settings settings = sp_load_settings_default();
-    sp_results *results = NULL;
     if (!ret || !inputs)
         return sp__fail(error, SP_ERR_USAGE, 0, NULL, NULL, "results are made from inputs, and need a place to be put");
-    int status = sp__results_make(&results, inputs, false, &settings, error);
+    return sp__results_make(ret, inputs, false, &settings, error);
+}
+
+int sp_results_load(sp_results **ret, sp_inputs *inputs, bool fallback, sp_error *error)
+{
+    sp_results *results = NULL;
+    int status = sp_results_open(ret ? &results : NULL, inputs, error);
     if (!status)
         status = summary_of(results, fallback, error);
     if (status) {

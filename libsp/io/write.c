@@ -9,7 +9,7 @@
 #include "../shared/layout.h"
 #include "../shared/names.h"
 #include "inputs.h"
-#include "write.h"
+#include "results.h"
 
 enum { LOOK_BUDGET = 24 << 20 };
 
@@ -128,37 +128,32 @@ void sp__ranks_destroy(struct sp__rank **ranks, size_t count)
     free(ranks);
 }
 
-/* A name that whoever writes there did not mean: what it stands for would be replaced, or taken for something else. */
-static int output_is_meant(const struct sp__writing *writing)
+int sp_inputs_apart(const sp_inputs *inputs, const char *output, sp_error *error)
 {
-    struct stat link;
-    size_t length = strlen(writing->output), suffix = strlen(SP_TRACE_SUFFIX);
-    if (lstat(writing->output, &link) == 0 && S_ISLNK(link.st_mode))
-        return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
+    struct stat file;
+    bool there = stat(output, &file) == 0;
+    if (there && !S_ISREG(file.st_mode))
+        return sp__fail(error, SP_ERR_USAGE, 0, output, NULL,
+                        "is no regular file and is not replaced: name another output");
+    for (size_t i = 0; there && i < inputs->taken_count; i++) /* a bad one that is going to be skipped, too */
+        if (sp__taken_is(&inputs->taken[i], &file))
+            return sp__fail(error, SP_ERR_USAGE, 0, output, NULL, "is also an input (%.500s): name another output",
+                            inputs->taken[i].path);
+    if (lstat(output, &file) == 0 && S_ISLNK(file.st_mode)) /* what it stands for would be replaced, or mistaken */
+        return sp__fail(error, SP_ERR_USAGE, 0, output, NULL,
                         "is a symbolic link and is not replaced: name the file itself, or another output");
-    if (writing->settings->format == SP_FILE_HDF5 && length >= suffix &&
-        !strcmp(writing->output + length - suffix, SP_TRACE_SUFFIX))
-        return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
-                        "is the name of a trace, and a profile is written: name it *" SP_HDF5_SUFFIX);
     return 0;
 }
 
-/* The output must not be one of the inputs, by whatever name, nor a bad one that is going to be skipped. */
 static int output_is_apart(const struct sp__writing *writing)
 {
-    struct stat output;
-    if (stat(writing->output, &output) < 0)
-        return output_is_meant(writing);
-    if (!S_ISREG(output.st_mode))
+    size_t length = strlen(writing->output), suffix = strlen(SP_TRACE_SUFFIX);
+    int result = sp_inputs_apart(writing->inputs, writing->output, writing->error);
+    if (result == 0 && writing->settings->format == SP_FILE_HDF5 && length >= suffix &&
+        !strcmp(writing->output + length - suffix, SP_TRACE_SUFFIX))
         return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
-                        "is no regular file and is not replaced: name another output");
-    for (size_t i = 0; i < writing->inputs->taken_count; i++) {
-        const struct sp__taken *input = &writing->inputs->taken[i];
-        if (sp__taken_is(input, &output))
-            return sp__fail(writing->error, SP_ERR_USAGE, 0, writing->output, NULL,
-                            "is also an input (%.500s): name another output", input->path);
-    }
-    return output_is_meant(writing);
+                        "is the name of a trace, and a profile is written: name it *" SP_HDF5_SUFFIX);
+    return result;
 }
 
 static int settings_sound(const struct sp__writing *writing)
@@ -377,4 +372,29 @@ int sp_inputs_write(sp_inputs *inputs, const char *output, const sp_write_settin
     if (result == 0 && ret_report)
         *ret_report = writing.report;
     return result;
+}
+
+int sp_results_report(sp_results *results, const char *name, void (*warn)(void *context, const char *text),
+                      void *context, sp_write_report *ret, sp_error *error)
+{
+    const sp_write_settings settings = sp_write_settings_default();
+    sp_error unused;
+    struct sp__writing writing = {.output = name,
+                                  .settings = &settings,
+                                  .inputs = results->inputs,
+                                  .ranks = results->ranks,
+                                  .rank_count = results->rank_count,
+                                  .error = error ? error : &unused,
+                                  .lock = PTHREAD_MUTEX_INITIALIZER};
+    report_sources(&writing);
+    if (count_regions(&writing) < 0)
+        return sp__results_no_memory(error);
+    writing.report.warnings += results->inputs->bad_count;
+    for (size_t i = 0; warn && i < writing.warning_count; i++)
+        warn(context, writing.warnings[i]);
+    for (size_t i = 0; warn && i < results->inputs->repeated_count; i++)
+        warn(context, results->inputs->repeated[i]);
+    forget(&writing.warnings, &writing.warning_count);
+    *ret = writing.report;
+    return 0;
 }

@@ -195,6 +195,12 @@ int sp__data_dir(const char *option, char *ret, size_t size)
     return error ? error : folder(home, "/.local/state/spd", ret, size);
 }
 
+const char *sp__temporary_dir(void)
+{
+    const char *value = variable("TMPDIR");
+    return value && value[0] == '/' ? value : "/tmp";
+}
+
 int sp__runtime_dir(const char *option, char *ret, size_t size)
 {
     const char *value = option && option[0] ? option : variable("SP_RUNTIME_DIR");
@@ -205,10 +211,9 @@ int sp__runtime_dir(const char *option, char *ret, size_t size)
         return folder(value, "/spd", ret, size);
     if (geteuid() == 0)
         return folder("/run/spd", "", ret, size);
-    value = variable("TMPDIR");
     char own[32];
     (void)snprintf(own, sizeof own, "/spd-%u", (unsigned)geteuid());
-    return folder(value && value[0] == '/' ? value : "/tmp", own, ret, size);
+    return folder(sp__temporary_dir(), own, ret, size);
 }
 
 int sp__filter_file(char *ret, size_t size)

@@ -42,6 +42,9 @@ int sp__runtime_dir(const char *option, char *ret, size_t size);
 /* The file that SP_FILTER names, absolute. 0, -ENOENT: unset; -ENAMETOOLONG, -errno, and `ret` is its beginning. */
 int sp__filter_file(char *ret, size_t size);
 
+/* The folder for scratch files: $TMPDIR where it is absolute, else /tmp. The environment's. */
+const char *sp__temporary_dir(void);
+
 /* LD_PRELOAD, NULL unset. The environment's. */
 const char *sp__env_preload(void);
 

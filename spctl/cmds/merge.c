@@ -9,8 +9,8 @@
 #include "verbs.h"
 #include "writing.h"
 
-static const char *output, *label, *ranks, *from, *to, *schema, *compress;
-static struct values regions;
+static const char *output, *label, *schema, *compress;
+static struct selection_options selected;
 static bool nesting, skip_bad, sync_output, as_json;
 
 static void print_json(const sp_write_report *report, json_t *taken, json_t *skipped)
@@ -32,38 +32,19 @@ static void print_json(const sp_write_report *report, json_t *taken, json_t *ski
     json_print(document);
 }
 
-/* `wanted` holds what the options ask for; its ranks are the caller's to free. */
-static bool options_read(sp_selection *wanted, uint32_t (**ret_ranks)[2], sp_write_settings *settings)
+static bool options_read(sp_write_settings *settings)
 {
     *settings = sp_write_settings_default();
     settings->label = label;
     settings->nesting = nesting;
     settings->skip_bad = skip_bad;
     settings->sync = sync_output;
-    if ((schema && !schema_parse(schema, &settings->schema)) ||
-        (compress && !compress_parse(compress, &settings->gzip)) ||
-        !selection_parse(wanted, ret_ranks, ranks, from, to))
-        return false;
-    wanted->regions = regions.given;
-    wanted->region_count = regions.count;
-    return true;
+    return (!schema || schema_parse(schema, &settings->schema)) &&
+           (!compress || compress_parse(compress, &settings->gzip)) && selection_read(&selected);
 }
 
-static bool narrow(sp_inputs *inputs, const sp_selection *wanted, int *ret_end)
-{
-    sp_error error = {0};
-    if (!ranks && !regions.count && !from && !to)
-        return true;
-    int status = sp_inputs_select(inputs, wanted, &error);
-    if (status < 0) {
-        say("%s", error.text);
-        *ret_end = status == SP_ERR_USAGE ? END_USAGE : END_FAILED;
-    }
-    return status == 0;
-}
-
-static int merge(sp_inputs *inputs, const struct arguments *arguments, const sp_selection *wanted,
-                 sp_write_settings settings, struct bad_inputs *bad, json_t *taken)
+static int merge(sp_inputs *inputs, const struct arguments *arguments, sp_write_settings settings,
+                 struct bad_inputs *bad, json_t *taken)
 {
     sp_write_report report;
     sp_inputs_probe(inputs, SP_PROBE_ALL);
@@ -75,7 +56,7 @@ static int merge(sp_inputs *inputs, const struct arguments *arguments, const sp_
     }
     /* Where bad inputs end it, the others are only looked at, all of them. */
     int end = END_FAILED;
-    if ((skip_bad || !sp_inputs_bad(inputs)) && !narrow(inputs, wanted, &end))
+    if ((skip_bad || !sp_inputs_bad(inputs)) && !selection_narrow(&selected, inputs, &end))
         return end;
     end = profile_write(inputs, output, settings, &report);
     if (end != END_DONE && end != END_LOSS)
@@ -91,14 +72,12 @@ static int run(const struct arguments *arguments)
 {
     sp_inputs *inputs;
     sp_error error = {0};
-    sp_selection wanted;
     sp_write_settings settings;
-    uint32_t(*pairs)[2] = NULL;
     if (!output) {
         say("the output is missing: -o OUT.h5; see \"spctl merge --help\"");
         return END_USAGE;
     }
-    if (!options_read(&wanted, &pairs, &settings))
+    if (!options_read(&settings))
         return END_USAGE;
     int end = END_FAILED;
     if (!output_possible(output))
@@ -109,22 +88,19 @@ static int run(const struct arguments *arguments)
     }
     json_t *taken = need(json_array());
     struct bad_inputs bad = {.skip = skip_bad, .list = need(json_array())};
-    end = merge(inputs, arguments, &wanted, settings, &bad, taken);
+    end = merge(inputs, arguments, settings, &bad, taken);
     sp_inputs_destroy(inputs);
     json_decref(bad.list);
     json_decref(taken);
 out:
-    free(pairs);
+    selection_finish(&selected);
     return end;
 }
 
 static const struct option options[] = {
     {'o', "output", "OUT.h5", "the profile to write", &output},
     {'l', "label", "TEXT", "its label (else the output's stem)", &label},
-    {0, "ranks", "LIST", "only these ranks, as in 0-7,12", &ranks},
-    {0, "regions", "GLOB...", "only regions of such a name; may be given several times", &regions},
-    {0, "from", "SECONDS", "only calls that began so long after the first of all, or later", &from},
-    {0, "to", "SECONDS", "only calls that began before that", &to},
+    SELECTION_OPTIONS(selected),
     {0, "skip-bad", NULL, "leave out what cannot be read, and merge the rest", &skip_bad},
     {0, "nesting", NULL, "number calls and parents of every rank", &nesting},
     {0, "schema", "2|3", "the layout: 2, or 3, which keeps times as differences", &schema},
