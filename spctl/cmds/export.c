@@ -30,8 +30,10 @@ static int losses(const struct export *e, sp_write_report *ret)
         say("%s", error.text);
         return END_FAILED;
     }
-    if (ret->open_calls > 0)
-        say("%" PRIu64 " calls were still open and are left out, since they have no end", ret->open_calls);
+    const char *open = sp_results_metadata(e->results, "sp_open_calls");
+    if (open && *open)
+        say("still open and left out, since they have no end: %.*s%s", (int)strcspn(open, "\n"), open,
+            strchr(open, '\n') ? " and more" : "");
     return ret->dropped || ret->lost || ret->warnings || e->partial ? END_LOSS : END_DONE;
 }
 
@@ -39,8 +41,8 @@ static void print_report(const struct export *e, const struct export_format *for
 {
     const char *what = format->statistics ? "samples" : "calls";
     if (!as_json) {
-        printf("%s: %s, %" PRIu64 " ranks, %" PRIu64 " regions, %" PRIu64 " %s\n", output, format->name, report->ranks,
-               report->regions, e->written, what);
+        printf("%s: %s, ranks: %" PRIu64 ", regions: %" PRIu64 ", %s: %" PRIu64 "\n", output, format->name,
+               report->ranks, report->regions, what, e->written);
         return;
     }
     json_t *document = json_document();
