@@ -225,6 +225,11 @@ int sp__filter_file(char *ret, size_t size)
     return folder(value, "", ret, size);
 }
 
+bool sp__no_color(void)
+{
+    return variable("NO_COLOR");
+}
+
 const char *sp__env_preload(void)
 {
     return variable("LD_PRELOAD");

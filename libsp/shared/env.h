@@ -55,6 +55,16 @@ void sp__launch_id(char *ret, size_t size);
 /* mkdir -p with mode 0700 for what is made; existing folders are left as they are. 0 or -errno. */
 int sp__make_dirs(const char *path);
 
+/* Whether colours are unwanted: NO_COLOR has a value. */
+bool sp__no_color(void);
+
+/* The variables that are read, for manuals; ends with a NULL name. `x` is literal. */
+struct sp__variable {
+    const char *name, *means;
+    const char *otherwise; /* the default, "" none */
+};
+extern const struct sp__variable sp__variables[];
+
 #ifdef SP__INSTANTS
 /* What instant.h says of SP_KILL_AT and SP_KILL_SEEN; NULL unset. The strings are the environment's. */
 const char *sp__env_kill_at(void);
