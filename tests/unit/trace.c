@@ -1,4 +1,5 @@
 /* trace: a published .spt is what FORMATS says, byte by byte, and is replaced whole or not at all; notes are JSON. */
+#include <glob.h>
 #include <jansson.h>
 #include <sys/resource.h>
 
@@ -82,6 +83,72 @@ static void bytes_are_those_of_the_format(void **state)
     sp__recording_destroy(r);
 }
 
+static size_t temporaries(void)
+{
+    char pattern[128];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/.straight.spt.*", test_folder);
+    int rc = glob(pattern, 0, NULL, &found);
+    size_t count = rc ? 0 : found.gl_pathc;
+    globfree(&found);
+    return count;
+}
+
+static unsigned char *content(const struct sp__recording *r, const char *name, size_t *ret_size)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", test_folder, name);
+    assert_int_equal(sp__trace_write(r, path, false), 0);
+    int fd = open(path, O_RDONLY);
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    unsigned char *bytes = malloc((size_t)st.st_size);
+    assert_int_equal(read(fd, bytes, (size_t)st.st_size), st.st_size);
+    close(fd);
+    *ret_size = (size_t)st.st_size;
+    return bytes;
+}
+
+/* More calls than a batch holds; where the first one ends last, its row does not come in order. */
+static void calls_put_straight_into_the_trace_are_others(void **state)
+{
+    char path[128];
+    (void)state;
+    snprintf(path, sizeof path, "%s/straight.spt", test_folder);
+    for (uint64_t recursive = 0; recursive < 2; recursive++) {
+        producer_start(&p, SP__CLOCK_MONOTONIC, SP__MODE_RECORDS);
+        producer_region(&p, "a");
+        producer_region(&p, "b");
+        producer_lane(&p, 0, 65536, 0);
+        producer_put(&p, 0, SP__THREAD_BEGIN, 1, 1001, 0, 0);
+        for (uint64_t i = 0; i < 40000; i++)
+            producer_call(&p, 0, i * 10 + 1, i * 10 + 5, i % 2);
+        if (recursive)
+            producer_call(&p, 0, 0, 400000, 0);
+        struct sp__consumer *c = attach(&p, "data");
+        assert_int_equal(sp__consumer_drain(c, 0, NULL), 0);
+        struct sp__recording *copied = open_recording((const char *[]){c->spool.path}, 1, NULL), *straight;
+        struct sp__recording_source source = {
+            .spools = (const char *[]){c->spool.path}, .spool_count = 1, .scratch_dir = test_folder, .trace = path};
+        assert_int_equal(sp__recording_create(&straight, &source, NULL), 0);
+        assert_int_equal(temporaries(), recursive ? 0 : 1);
+        size_t size, same;
+        unsigned char *bytes = content(straight, "straight.spt", &size), *others = content(copied, "copied.spt", &same);
+        assert_int_equal(size, same);
+        assert_true(size > (40000 + recursive) * 16);
+        assert_memory_equal(bytes, others, size);
+        free(bytes);
+        free(others);
+        sp__recording_destroy(straight);
+        assert_int_equal(sp__recording_create(&straight, &source, NULL), 0);
+        sp__recording_destroy(straight); /* and nothing written */
+        assert_int_equal(temporaries(), 0);
+        sp__recording_destroy(copied);
+        sp__consumer_destroy(c);
+        producer_finish(&p);
+    }
+}
+
 static void failed_write_leaves_the_old_file(void **state)
 {
     char path[128], kept[16] = "";
@@ -156,6 +223,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_those_of_the_format),
+        cmocka_unit_test(calls_put_straight_into_the_trace_are_others),
         cmocka_unit_test(failed_write_leaves_the_old_file),
         cmocka_unit_test(note_is_json_whatever_the_names_hold),
     };
