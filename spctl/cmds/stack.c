@@ -127,9 +127,9 @@ static void print_group(const struct stacks *stacks, const struct stack_group *g
     const struct live_thread *thread = &group->first->thread;
     enum sp_rank_state state = stacks->lives[group->first->life].state;
     printf("%s %s", is_one(group->ranks) ? "rank" : "ranks", group->ranks);
-    print_thread(group->threads, thread);
     if (state != SP_RANK_RECORDING)
         printf(" (%s)", rank_state_name(state));
+    print_thread(group->threads, thread);
     fputs(": ", stdout);
     print_path(stacks, thread);
     bool dead = state == SP_RANK_DEAD;
@@ -364,9 +364,9 @@ const struct verb verb_stack = {
         "long the innermost has been open, from the shortest to the longest where they differ. A rank's first thread\n"
         "has no number there, further ones have (thread 1 is the second), and a region that calls itself is counted\n"
         "(x 12). Read from shared memory without stopping anybody, with spd or without it, also of programs that\n"
-        "died: of those it says when the innermost region was begun and when the last sign of life was, since\n"
-        "nothing tells when they died. What is shown\n"
-        "was open all at once; of a thread that is too fast for that, what lay under its changing calls is shown,\n"
+        "died: there it says when the innermost region began and when the last sign of life was, since nothing tells\n"
+        "when they died. What is shown was open all at once; of a thread that is too fast for that, what lay under\n"
+        "its changing calls is shown,\n"
         "and \"(changing)\". One exception: ends out of order move entries of the stack, and a thread that is seen,\n"
         "or died, in that very moment may show a region twice. Of ranks that were published after they died, what\n"
         "their profile says was open. Exit status 3 where something could not be read.",

@@ -24,7 +24,7 @@ mkfifo "$T/go"
 exec 8<>"$T/go"
 (cd "$T/cwd" && exec "$SP_TEST_HANG" hung 64 3) <"$T/go" >"$T/out.hang" 2>&1 8>&- &
 hang=$!
-until_true 60 grep -q hung "$T/out.hang" || fail "the ranks do not hang"
+until_true 60 grep -qx hung "$T/out.hang" || fail "the ranks do not hang: $(head -n 3 "$T/out.hang")"
 stack "$T/s" 0
 [[ $(head -n 1 "$T/s") == "session $S: 64 ranks (64 recording)" && $(wc -l <"$T/s") == 5 ]] || fail "$(head -n 12 "$T/s")"
 says "$T/s" "ranks 0-2,4-63: main > step > MPI_Allreduce, $time"
@@ -71,7 +71,7 @@ for size in 20000 5000; do
 done
 rm "$segment"
 # spd publishes what is left; what was open is known from there on.
-start_spd
+start_spd --format spt
 until_true 20 no_segments || fail "segments are left over: $(segments | head -n 3)"
 published 63
 stack "$T/s" 0
@@ -88,11 +88,16 @@ for round in 1 2 3; do
 import os, random, sys
 random.seed(int(sys.argv[2]))
 with open(sys.argv[1], "r+b") as file:
-    size = file.seek(0, 2)
-    places = [p for p in range(4800, size, 4096) if any(os.pread(file.fileno(), 4096, p))][:100]
-    for place in places:  # beyond what says whose it is
+    places, at = [], 4096  # pages that are there, beyond what says whose they are
+    while len(places) < 100:
+        try:
+            at = os.lseek(file.fileno(), at + 4096, os.SEEK_DATA)
+        except OSError:
+            break
+        places.append((at, 4096))
+    for place, length in places + [(4672, 320)]:  # there: state, regions, lanes
         for _ in range(40):
-            file.seek(place + random.randrange(4096))
+            file.seek(place + random.randrange(length))
             file.write(random.randbytes(random.choice((1, 4, 8))))
 PYTHON
     for verb in stack status; do
