@@ -360,16 +360,16 @@ const struct verb verb_stack = {
     .operands = "SESSION",
     .summary = "show which regions every rank and thread is in now, and for how long",
     .about =
-        "One line for the threads that agree: ranks, the open regions from the outermost to the innermost, and how\n"
-        "long the innermost has been open, from the shortest to the longest where they differ. A rank's first thread\n"
-        "has no number there, further ones have (thread 1 is the second), and a region that calls itself is counted\n"
-        "(x 12). Read from shared memory without stopping anybody, with spd or without it, also of programs that\n"
-        "died: there it says when the innermost region began and when the last sign of life was, since nothing tells\n"
-        "when they died. What is shown was open all at once; of a thread that is too fast for that, what lay under\n"
-        "its changing calls is shown,\n"
-        "and \"(changing)\". One exception: ends out of order move entries of the stack, and a thread that is seen,\n"
-        "or died, in that very moment may show a region twice. Of ranks that were published after they died, what\n"
-        "their profile says was open. Exit status 3 where something could not be read.",
+        "One line for the threads that agree: ranks, the open regions from the outermost to the innermost, and\n"
+        "how long the innermost has been open, from the shortest to the longest where they differ. A rank's first\n"
+        "thread has no number there, further ones have (thread 1 is the second), and a region that calls itself\n"
+        "is counted (x 12). Read from shared memory, with spd or without it; nobody is stopped. Of programs that\n"
+        "died it says when the innermost region began and when the last sign of life was, since nothing tells\n"
+        "when they died; of ranks that were published after that, what their profile says was open.\n"
+        "What is shown was open all at once; of a thread that is too fast for that, what lay under its changing\n"
+        "calls is shown, and \"(changing)\". One exception: ends out of order move entries of the stack, and a\n"
+        "thread that is seen, or died, in that very moment may show a region twice.\n"
+        "Exit status 3 where something could not be read.",
     .options = options,
     .least = 1,
     .most = 1,
