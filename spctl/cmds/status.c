@@ -259,7 +259,8 @@ static void add_line(struct table *table, const struct line *line)
         table_cell(table, "-");
     else
         table_cell(table, "%.1f", line->percent);
-    table_cell(table, "%s", t->calls ? units_time((int64_t)mean_of(line), mean) : "-");
+    table_cell(table, "%s",
+               t->calls ? units_time(mean_of(line) < 9e18 ? (int64_t)mean_of(line) : INT64_MAX, mean) : "-");
     table_cell(table, "%s", t->calls ? units_time(t->minimum, minimum) : "-");
     table_cell(table, "%s", t->calls ? units_time(t->maximum, maximum) : "-");
     if (!by)
