@@ -451,7 +451,8 @@ static int take_thread(struct live *live, uint32_t lane, struct snapshot *s, str
 
 static void fill_calls(struct live *live, const struct snapshot *s, struct live_thread *thread)
 {
-    live->now = sp__clock_anchor(live->segment.identity.clock);
+    if (live->state != SP_RANK_DEAD) /* its calls and its last sign are told as of one moment */
+        live->now = sp__clock_anchor(live->segment.identity.clock);
     uint64_t now = live->now.ticks;
     thread->calls = need(malloc((thread->count + 1) * sizeof *thread->calls));
     for (uint32_t i = 0; i < thread->count; ++i) {

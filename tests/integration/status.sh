@@ -45,7 +45,7 @@ status "$T/s"
 grep -qE "^serves 1 session of 2 ranks, " "$T/s" && grep -qE "^$S +2 +2 recording " "$T/s" || fail "the daemon: $(cat "$T/s")"
 status "$T/s" --json
 json "$T/s" "d['ranks'] == 2 and d['died'] == 1 and d['finalized'] == 1 and d['published'] == 2 and d['pid'] == $SPD and d['uptime_ms'] > 0
-    and d['spool_bytes'] > 0 and d['drain_rate'] > 0 and [s['session'] for s in d['sessions']] == ['$S'] and d['dropped'] == 0"
+    and d['spool_bytes'] > 0 and [s['session'] for s in d['sessions']] == ['$S'] and d['dropped'] == 0"
 release
 ended $first $second
 published 4
@@ -57,16 +57,17 @@ INPUT=/dev/null
 launch 4 -r 4 -n 100000000 -p 1000 w
 running=$!
 until_true 20 eval 'spctl status "$S" --json | grep -q recording' || fail "rank 4 does not come up"
-timeout 3 "$SP_TEST_SPCTL" status "$S" --json --watch --interval 0.3 >"$T/watch"
+until_true 20 eval 'spctl status --json | grep -qE "\"drain_rate\":[0-9.]*[1-9]"' || fail "spd drains, and tells no rate: $(spctl status)"
+timeout 60 "$SP_TEST_SPCTL" status "$S" --json --watch --interval 0.1 | head -n 4 >"$T/watch"
 $PY - "$T/watch" <<'PYTHON' || fail "--watch --json: $(head -c 1000 "$T/watch")"
 import json, sys
 readings = [json.loads(line) for line in open(sys.argv[1])]
-assert len(readings) >= 3, len(readings)
+assert len(readings) == 4, len(readings)
 for before, after in zip(readings, readings[1:]):
     made, rate = after["calls"] - before["calls"], after["calls_per_s"] * after["interval_ns"] / 1e9
     assert made > 0 and abs(made - rate) < 1, (made, rate)
 PYTHON
-timeout 2 "$SP_TEST_SPCTL" status "$S" --watch --interval 0.3 | head -n 20 >"$T/watch"
+timeout 60 "$SP_TEST_SPCTL" status "$S" --watch --interval 0.1 | head -n 20 >"$T/watch"
 (($(grep -c "^session $S: 5 ranks" "$T/watch") >= 2)) && ! grep -q $'\033' "$T/watch" || fail "--watch in a pipe: $(cat "$T/watch")"
 
 # In a window: drawn in place, cut to it, following its size, and the terminal is given back on Ctrl-C.
@@ -79,7 +80,7 @@ if pid == 0:
     time.sleep(0.3)
     os.execv(sys.argv[1], [sys.argv[1], "status", sys.argv[2], "--watch", "--interval", "0.2", "--by", "rank"])
 size(fd, 10, 40)
-def screens(until, seconds=15):
+def screens(until, seconds=40):
     text, end = b"", time.time() + seconds
     while time.time() < end and not until(text):
         if select.select([fd], [], [], 0.1)[0]:
