@@ -367,7 +367,7 @@ typedef struct sp_visit {
 
 /* Shows `visit` each call of a rank in order of start, an outer one before those inside it: who is inside whom say the
  * parent ids that the file holds, else the intervals of each thread. A parent that had ended, or is in no file, is none.
- * In memory that grows with the calls open at a time alone. `visit` answers 0 or more; a negative answer ends the walk
+ * In memory that grows with the calls open at a time alone. `visit` answers 0 or more; a negative answer ends it
  * and is returned. A region that was not loaded is not shown, and what is inside is shown as inside what holds it.
  * SP_ERR_NOT_FOUND: no such rank; SP_ERR_NO_EVENTS; SP_ERR_NO_NESTING, after some calls were shown. */
 int sp_results_visit(sp_results *results, uint32_t rank, int64_t (*visit)(void *context, const sp_visit *call),

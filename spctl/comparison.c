@@ -213,7 +213,7 @@ static void judge(struct compared *line, const struct comparison_wanted *wanted)
 int comparison_make(struct comparison *ret, sp_results *const results[2], const char *const names[2],
                     const struct comparison_wanted *wanted, sp_error *error)
 {
-    struct comparison c = {.names = {names[0], names[1]}, .threshold = wanted->threshold};
+    struct comparison c = {.names = {names[0], names[1]}, .threshold = wanted->threshold, .p95 = wanted->p95};
     size_t kept = 0;
     for (int side = 0; side < 2; ++side) {
         int status = load_side(&c, results[side], side, wanted, error);
@@ -265,6 +265,11 @@ void comparison_print(const struct comparison *c)
 {
     const struct figure_column *list[COMPARISON_COLUMNS];
     struct figures figures = figures_of(c, list);
+    for (size_t i = 0; !c->p95 && list[i]; ++i)
+        if (strncmp(list[i]->key, "p95", 3) == 0) { /* the last ones */
+            list[i] = NULL;
+            break;
+        }
     for (int side = 0; side < 2; ++side)
         printf("%c: %s: %zu %s, %" PRIu64 " calls\n", "AB"[side], c -> names[side], c -> ranks[side],
                c -> ranks[side] == 1 ? "rank" : "ranks", c->calls[side]);

@@ -31,7 +31,8 @@ struct comparison {
     uint64_t calls[2];
     size_t ranks[2];
     const char *names[2];
-    bool no_p95; /* which was wanted, of statistics without events */
+    bool p95;    /* was looked at */
+    bool no_p95; /* but is unknown of statistics without events */
     double threshold;
 };
 
