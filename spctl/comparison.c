@@ -226,6 +226,7 @@ int comparison_make(struct comparison *ret, sp_results *const results[2], const 
     c.failed = need(calloc(c.count + 1, sizeof *c.failed));
     for (size_t i = 0; i < c.count; ++i) {
         struct compared line = c.lines[i];
+        c.together += line.in[0] && line.in[1];
         if (line.side[0].total < wanted->least && line.side[1].total < wanted->least)
             continue;
         judge(&line, wanted);

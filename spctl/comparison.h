@@ -26,6 +26,7 @@ struct comparison {
     struct compared *lines;
     size_t count, more;      /* shown, and beyond those */
     size_t alone[2];         /* regions in this one only */
+    size_t together;         /* in both */
     struct compared *failed; /* those past the threshold, the worst first */
     size_t failed_count;
     uint64_t calls[2];

@@ -245,6 +245,22 @@ bool region_wanted(const struct values *regions, const char *name)
     return wanted;
 }
 
+bool regions_known(const struct values *regions, sp_results *const *results, size_t count)
+{
+    for (size_t i = 0; i < regions->count; ++i) {
+        const struct values one = {.given = &regions->given[i], .count = 1};
+        bool known = false;
+        for (size_t r = 0; !known && r < count; ++r)
+            for (size_t n = 0; !known && n < sp_results_region_count(results[r]); ++n)
+                known = region_wanted(&one, sp_results_region(results[r], n));
+        if (!known) {
+            say("--regions %s: there is no such region; without it all are shown", regions->given[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
 static void drop_line(struct region_line *line)
 {
     spread_destroy(line->spread);

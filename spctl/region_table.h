@@ -61,6 +61,8 @@ void region_table_finish(struct region_table *table);
 
 /* Whether a name fits one of the globs, or there are none. */
 bool region_wanted(const struct values *regions, const char *name);
+/* A glob that no region of any of them fits is a mistake, which is said. */
+bool regions_known(const struct values *regions, sp_results *const *results, size_t count);
 
 /* With a line about `source` before and notes (open calls, deaths, drops) after. */
 void region_table_print(const struct region_table *table, const char *source);

@@ -94,8 +94,15 @@ static int compare(struct loaded loaded[2], const struct comparison_wanted *want
     sp_results *const results[] = {loaded[0].results, loaded[1].results};
     const char *const names[] = {loaded[0].name, loaded[1].name};
     sp_error error = {0};
+    if (!regions_known(wanted->regions, results, 2))
+        return END_FAILED;
     if (comparison_make(&c, results, names, wanted, &error) < 0) {
         say("%s", error.text);
+        return END_FAILED;
+    }
+    if (threshold && c.together == 0) { /* a gate that lets everything pass is none */
+        say("%s and %s have no region in common: there is nothing to compare", names[0], names[1]);
+        comparison_finish(&c);
         return END_FAILED;
     }
     if (c.ranks[0] != c.ranks[1])

@@ -58,23 +58,6 @@ static int report_tree(const struct loaded *loaded, const struct views *views)
     return END_DONE;
 }
 
-/* A pattern that no region fits is a mistake, and not an empty table. */
-static bool regions_known(const sp_results *results)
-{
-    for (size_t i = 0; i < regions.count; ++i) {
-        const struct values one = {.given = &regions.given[i], .count = 1};
-        const char *name;
-        size_t n = 0;
-        while ((name = sp_results_region(results, n)) && !region_wanted(&one, name))
-            ++n;
-        if (!name) {
-            say("--regions %s: there is no such region; \"spctl report\" without it shows all", regions.given[i]);
-            return false;
-        }
-    }
-    return true;
-}
-
 static const struct figure_column *column_of(const struct figure_column *const *columns)
 {
     const struct figure_column *column = figures_column(columns, sort_column);
@@ -151,10 +134,10 @@ static int run(const struct arguments *arguments)
     end = loaded_open(&loaded, arguments, &wanted);
     if (end != END_DONE)
         return end;
-    end = !regions_known(loaded.results) ? END_FAILED
-          : output                       ? page_write(loaded.results, loaded.name, sort_column, output, as_json)
-          : tree                         ? report_tree(&loaded, &views)
-                                         : report_table(&loaded, &views);
+    end = !regions_known(&regions, &loaded.results, 1) ? END_FAILED
+          : output ? page_write(loaded.results, loaded.name, sort_column, output, as_json)
+          : tree   ? report_tree(&loaded, &views)
+                   : report_table(&loaded, &views);
     loaded_close(&loaded);
     return end;
 }

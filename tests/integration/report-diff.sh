@@ -77,6 +77,10 @@ wrong 'there are total, mean, p95 and calls' --threshold 5% --metric totals
 wrong 'needs --threshold' --both
 wrong 'a time with its unit' --threshold 5% --min-time 10
 wrong 'there are region, calls, total, percent, mean or p95' --sort max
+spctl diff $a $a --threshold 5% --regions sovle >out 2>said
+[[ $? == 1 && ! -s out ]] && grep -q 'sovle: there is no such region' said || fail "a region that is not there passes: $(cat out said)"
+spctl diff $a "$ROOT/tests/fixtures/recursive_rank00004.spt" --threshold 5% >out 2>said
+[[ $? == 1 && ! -s out ]] && grep -q 'no region in common' said || fail "another program passes: $(cat out said)"
 spctl diff $a >out 2>said
 [[ $? == 2 ]] || fail "one profile alone is compared"
 
