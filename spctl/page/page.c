@@ -57,11 +57,20 @@ struct gathering {
     struct flame *flame;
     struct durations *durations;
     struct balance *balance;
-    size_t rank; /* being read */
+    size_t rank;    /* being read */
+    size_t unknown; /* ranks with calls of which nobody knows who made them */
     struct progress progress;
     uint64_t calls; /* read so far */
     bool events;    /* there are calls to read, not statistics alone */
 };
+
+/* Calls overlap, which the missing exclusive times say, and nothing tells which thread made this one, or who called it. */
+static bool parents_unknown(const struct gathering *gathering, const struct stream_rank *rank,
+                            const struct stream_call *call)
+{
+    return gathering->scope.ranks[gathering->rank].busy < 0 && !rank->ids &&
+           (call->lane == UINT32_MAX || rank->lanes[call->lane].thread < 0);
+}
 
 static uint32_t visit(void *context, const struct stream_rank *rank, const struct stream_call *call)
 {
@@ -71,8 +80,11 @@ static uint32_t visit(void *context, const struct stream_rank *rank, const struc
     durations_add(gathering->durations, call);
     if (++gathering->calls % SELDOM == 0)
         progress_show(&gathering->progress, (double)gathering->calls / (double)gathering->scope.table.calls);
-    if (gathering->scope.ranks[gathering->rank].busy < 0)
+    if (parents_unknown(gathering, rank, call)) {
+        gathering->unknown += !gathering->scope.ranks[gathering->rank].unknown;
+        gathering->scope.ranks[gathering->rank].unknown = true;
         return UINT32_MAX;
+    }
     return flame_add(gathering->flame, call);
 }
 
@@ -95,6 +107,7 @@ static bool gather(struct gathering *gathering, sp_results *results)
         status = stream_rank(&gathering->scope, &gathering->scope.ranks[i], visit, gathering, &error);
     }
     progress_end();
+    timeline_finish(gathering->timeline);
     if (status == SP_ERR_NO_EVENTS)
         gathering->events = false;
     else if (status < 0)
@@ -219,14 +232,11 @@ static json_t *document_of(const struct gathering *gathering, const char *source
     metadata_json(&gathering->scope, document);
     balance_json(gathering->balance, document);
     if (gathering->events) {
-        size_t unknown = 0;
-        for (size_t i = 0; i < gathering->scope.rank_count; ++i)
-            unknown += gathering->scope.ranks[i].busy < 0;
-        if (unknown > 0)
+        if (gathering->unknown > 0)
             page_note(document,
                       "The flame graph leaves out %zu of %zu ranks: calls overlap there, and nothing says which thread "
                       "made which. Their lanes in the timeline are as few as keep such calls apart.",
-                      unknown, gathering->scope.rank_count);
+                      gathering->unknown, gathering->scope.rank_count);
         flame_json(gathering->flame, document);
         durations_json(gathering->durations, document);
     } else {

@@ -37,6 +37,7 @@ struct page_rank {
     int64_t busy;       /* time in any region; -1 unknown */
     size_t row, rows;   /* in the results */
     bool drawn;         /* in the timeline */
+    bool unknown;       /* nobody knows of all its calls who made them */
 };
 
 struct page_scope {

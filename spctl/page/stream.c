@@ -45,7 +45,6 @@ struct stream {
     struct row **heap;
     size_t heap_count;
     int64_t *memory;
-    bool ids;
 };
 
 /* Calls of one start come longest first, so that what holds others comes before them. */
@@ -102,12 +101,20 @@ static int open_rows(struct stream *stream, const struct page_rank *rank, sp_err
         if (status < 0)
             return status;
         ++stream->row_count;
-        stream->ids = sp_calls_have_ids(row->calls);
-        status = fill(stream, row, error);
+        stream->rank.ids = sp_calls_have_ids(row->calls);
+    }
+    return 0;
+}
+
+/* Once all are open: a file rests as soon as nothing that is open has calls left in it. */
+static int fill_rows(struct stream *stream, sp_error *error)
+{
+    for (size_t i = 0; i < stream->row_count; ++i) {
+        int status = fill(stream, &stream->rows[i], error);
         if (status < 0)
             return status;
-        if (row->have > 0)
-            stream->heap[stream->heap_count++] = row;
+        if (stream->rows[i].have > 0)
+            stream->heap[stream->heap_count++] = &stream->rows[i];
     }
     for (size_t i = stream->heap_count / 2; i-- > 0;)
         sift(stream, i);
@@ -177,9 +184,9 @@ static uint32_t place(struct stream *stream, uint32_t at, int64_t start, int64_t
 
 static uint32_t parent_of(const struct stream *stream, const struct lane *lane, int64_t id)
 {
-    if (stream->ids && id < 0)
+    if (stream->rank.ids && id < 0)
         return UINT32_MAX;
-    for (size_t i = 1; stream->ids && i <= lane->depth && i <= PARENTS_SOUGHT; ++i)
+    for (size_t i = 1; stream->rank.ids && i <= lane->depth && i <= PARENTS_SOUGHT; ++i)
         if (lane->frames[lane->depth - i].id == id)
             return lane->frames[lane->depth - i].tag;
     return lane->depth ? lane->frames[lane->depth - 1].tag : UINT32_MAX;
@@ -232,6 +239,8 @@ int stream_rank(const struct page_scope *scope, const struct page_rank *rank, st
 {
     struct stream stream = {.scope = scope, .rank = {.rank = rank->rank}};
     int status = rank->calls ? open_rows(&stream, rank, error) : 0;
+    if (status == 0)
+        status = fill_rows(&stream, error);
     if (status == 0)
         status = pass(&stream, visit, context, error);
     for (size_t i = 0; i < stream.row_count; ++i)

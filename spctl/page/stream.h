@@ -22,6 +22,7 @@ struct stream_rank {
     uint32_t rank;
     struct stream_lane *lanes; /* those met so far */
     uint32_t lane_count;
+    bool ids; /* the file says of each call who made it */
 };
 
 /* Its result is the `parent` of the calls in this one. */

@@ -232,6 +232,12 @@ void timeline_destroy(struct timeline *timeline)
     free(timeline);
 }
 
+void timeline_finish(struct timeline *timeline)
+{
+    for (size_t i = 0; i < timeline->scope->rank_count; ++i)
+        fit(&timeline->ranks[i], timeline->ranks[i].budget, timeline->scope->span);
+}
+
 void timeline_coarsen(struct timeline *timeline)
 {
     for (size_t i = 0; i < timeline->scope->rank_count; ++i) {

@@ -17,6 +17,9 @@ void timeline_destroy(struct timeline *timeline);
 void timeline_add(struct timeline *timeline, size_t rank, const struct stream_rank *stream,
                   const struct stream_call *call);
 
+/* Once all calls were added. */
+void timeline_finish(struct timeline *timeline);
+
 /* Half as fine, for a page that turned out too large. */
 void timeline_coarsen(struct timeline *timeline);
 

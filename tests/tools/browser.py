@@ -51,7 +51,8 @@ class Browser:
                   "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
         self.session = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
         self.cdp("Emulation.setEmulatedMedia", features=[
-            {"name": "prefers-color-scheme", "value": "dark" if self.dark else "light"}])
+            {"name": "prefers-color-scheme", "value": "dark" if self.dark else "light"},
+            {"name": "prefers-reduced-motion", "value": "reduce"}])
         return self
 
     def __exit__(self, *_):
