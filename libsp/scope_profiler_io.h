@@ -65,6 +65,10 @@ void sp_inputs_on_bad(sp_inputs *inputs, void (*bad)(void *context, const sp_err
 /* How many files were told of so far. */
 size_t sp_inputs_bad(const sp_inputs *inputs);
 
+/* Sets who is told how far reading is that no settings tell of (statistics and percentiles of results): 0 ... 1, or
+ * negative where nobody knows how much there is. From any thread, one at a time; NULL: nobody. */
+void sp_inputs_on_progress(sp_inputs *inputs, void (*progress)(void *context, double done), void *context);
+
 /* Has a child process open profiles from now on. HDF5 1.10 itself crashes or loops over some damaged files; so asked,
  * such a file is SP_ERR_CORRUPT_PROFILE, where else this process would die. The child is made by fork(2) when the first
  * profile is added and ends with the inputs, or over a damaged file, and then there is another; it works under limits of
@@ -472,7 +476,11 @@ typedef struct sp_check_result {
 } sp_check_result;
 
 /* Reads a file whole and calls `found` for each thing that is wrong (place, words). 0 also when there are findings; an
- * error only where the file cannot be read at all for reasons of the system. */
+ * error only where the file cannot be read at all for reasons of the system. The first also tells how far it is,
+ * 0 ... 1. */
+int sp_check_file_progress(const char *path, void (*found)(void *context, const char *place, const char *text),
+                           void *context, void (*progress)(void *context, double done), void *progress_context,
+                           sp_check_result *ret, sp_error *error);
 int sp_check_file(const char *path, void (*found)(void *context, const char *place, const char *text), void *context,
                   sp_check_result *ret, sp_error *error);
 

@@ -18,6 +18,7 @@ static const char *name_of(struct loaded *loaded, const struct arguments *argume
 
 static int failed(const sp_error *error)
 {
+    progress_end();
     say("%s", error->text);
     return error->status == SP_ERR_USAGE ? END_USAGE : END_FAILED;
 }
@@ -35,9 +36,12 @@ static int load(struct loaded *loaded, const struct arguments *arguments, const 
     if (bad.nothing + sp_inputs_bad(loaded->inputs) > 0)
         return END_FAILED;
     sp_inputs_on_bad(loaded->inputs, NULL, NULL);
+    progress_begin(&loaded->progress, "reading");
+    sp_inputs_on_progress(loaded->inputs, progress_show, &loaded->progress);
     if (((wanted->ranks || timed) && sp_inputs_select(loaded->inputs, selection, &error) < 0) ||
         sp_results_load(&loaded->results, loaded->inputs, true, &error) < 0)
         return failed(&error);
+    progress_end();
     loaded->name = name_of(loaded, arguments);
     return END_DONE;
 }

@@ -3,6 +3,7 @@
 #define SPCTL_LOADING_H
 
 #include "options.h"
+#include "progress.h"
 #include "scope_profiler_io.h"
 
 /* What of them is wanted, as options give it; NULL: all. */
@@ -16,6 +17,7 @@ struct loaded {
     sp_results *results;
     char source[64]; /* what heads call them: the session or file, or how many */
     const char *name;
+    struct progress progress; /* of every reading of the inputs */
 };
 
 /* END_DONE; else the exit status, after a line that says why. */

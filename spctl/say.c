@@ -1,16 +1,14 @@
 #include "say.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
+#include <string.h>
 
+#include "colour.h"
 #include "text.h"
 
 static const char *verb = "";
-static bool line_shown;
 
 void say_verb(const char *name)
 {
@@ -27,7 +25,11 @@ void say(const char *format, ...)
     progress_end();
     fflush(stdout); /* what was printed before stands before it, in a file too */
     char *clean = text_clean(line);
-    fprintf(stderr, "spctl%s%s: %s\n", *verb ? " " : "", verb, clean ? clean : "out of memory");
+    const char *text = clean ? clean : "out of memory", *rest = text;
+    bool warning = strncmp(text, "warning:", 8) == 0;
+    rest += warning ? 8 : 0;
+    fprintf(stderr, "spctl%s%s: %s%.*s%s%s\n", *verb ? " " : "", verb, warning ? colour_on(stderr, COLOUR_WARNING) : "",
+            (int)(rest - text), text, warning ? colour_off(stderr) : "", rest);
     free(clean);
 }
 
@@ -38,38 +40,4 @@ void *need(void *memory)
         exit(END_FAILED);
     }
     return memory;
-}
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-void progress_begin(struct progress *ret, const char *what)
-{
-    *ret = (struct progress){.what = what, .began = seconds_now(), .terminal = isatty(STDERR_FILENO)};
-}
-
-void progress_show(void *progress, double done)
-{
-    struct progress *p = progress;
-    double now = p->terminal ? seconds_now() : 0;
-    if (!p->terminal || now - p->began < 1 || now - p->shown < 0.2)
-        return;
-    p->shown = now;
-    line_shown = true;
-    if (done < 0)
-        fprintf(stderr, "\r\033[K%s %.0f s", p->what, now - p->began);
-    else
-        fprintf(stderr, "\r\033[K%s %.0f %%", p->what, 100 * (done > 1 ? 1 : done));
-    fflush(stderr);
-}
-
-void progress_end(void)
-{
-    if (line_shown)
-        fputs("\r\033[K", stderr);
-    line_shown = false;
 }

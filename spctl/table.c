@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "colour.h"
 #include "say.h"
 #include "text.h"
 
@@ -71,18 +72,27 @@ size_t table_rows(const struct table *table)
     return table->used / table->count;
 }
 
+/* Of a share of the whole that catches the eye, and of titles. */
+static const char *colour_of(const struct table *table, size_t column, const char *cell, FILE *out)
+{
+    enum { MUCH = 10, MOST = 40 };
+    if (cell == table->columns[column].title)
+        return colour_on(out, COLOUR_TITLE);
+    double share = strcmp(table->columns[column].title, "%") == 0 ? strtod(cell, NULL) : 0;
+    return share >= MOST ? colour_on(out, COLOUR_MOST) : share >= MUCH ? colour_on(out, COLOUR_MUCH) : "";
+}
+
 static void print_row(const struct table *table, const char *const *row, const size_t *widths, FILE *out)
 {
     for (size_t c = 0; c < table->count; ++c) {
         int space = (int)(widths[c] - text_width(row[c]));
+        const char *colour = colour_of(table, c, row[c], out), *plain = *colour ? colour_off(out) : "";
         if (c > 0)
             fputs("  ", out);
         if (table->columns[c].right)
-            fprintf(out, "%*s%s", space, "", row[c]);
-        else if (c + 1 < table->count)
-            fprintf(out, "%s%*s", row[c], space, "");
+            fprintf(out, "%*s%s%s%s", space, "", colour, row[c], plain);
         else
-            fputs(row[c], out);
+            fprintf(out, "%s%s%s%*s", colour, row[c], plain, c + 1 < table->count ? space : 0, "");
     }
     fputc('\n', out);
 }

@@ -38,6 +38,12 @@ int sp__check_error(struct sp__checking *checking, const sp_error *error)
     return error->status;
 }
 
+void sp__check_progress(const struct sp__checking *checking, uint64_t done, uint64_t all)
+{
+    if (checking->progress && all)
+        checking->progress(checking->progress_context, (double)done / (double)all);
+}
+
 struct columns {
     int64_t start[SLICE], end[SLICE];
 };
@@ -69,6 +75,7 @@ static int check_block(struct sp__checking *c, struct sp__trace_file *file, cons
             last = columns->start[i];
         }
         done += n;
+        sp__check_progress(c, end_at, file->id.size);
     }
     c->result.calls += region->calls;
     return 0;
@@ -110,7 +117,19 @@ int sp__check_trace(struct sp__checking *c)
 int sp_check_file(const char *path, void (*found)(void *context, const char *place, const char *text), void *context,
                   sp_check_result *ret, sp_error *error)
 {
-    struct sp__checking c = {.path = path, .found = found, .context = context, .error = error};
+    return sp_check_file_progress(path, found, context, NULL, NULL, ret, error);
+}
+
+int sp_check_file_progress(const char *path, void (*found)(void *context, const char *place, const char *text),
+                           void *context, void (*progress)(void *context, double done), void *progress_context,
+                           sp_check_result *ret, sp_error *error)
+{
+    struct sp__checking c = {.path = path,
+                             .found = found,
+                             .context = context,
+                             .progress = progress,
+                             .progress_context = progress_context,
+                             .error = error};
     const struct sp__file_type *format = NULL;
     sp_error none = {0};
     snprintf(c.result.format, sizeof c.result.format, "unknown");

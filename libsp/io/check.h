@@ -9,9 +9,14 @@ struct sp__checking {
     void (*found)(void *context, const char *place, const char *text);
     void *context;
     void (*expects)(uint64_t calls); /* told of how much there is to read, as soon as the tables hold; may be NULL */
+    void (*progress)(void *context, double done); /* may be NULL */
+    void *progress_context;
     sp_check_result result;
     sp_error *error;
 };
+
+/* How far it is: so much of all. */
+void sp__check_progress(const struct sp__checking *checking, uint64_t done, uint64_t all);
 
 /* Counts a finding, and tells of the first thousand. */
 __attribute__((format(printf, 3, 4))) void sp__check_found(struct sp__checking *checking, const char *place,

@@ -7,9 +7,11 @@
 
 enum { CPU_MILLISECONDS = 800 };
 
-/* What the child sends: findings, then one end. */
+/* What the child sends: findings, and how far it is, then one end. */
 struct message {
     bool end;
+    bool progress;
+    double done;
     int status;
     char place[256];
     char text[1024];
@@ -25,6 +27,17 @@ static void send_finding(void *context, const char *place, const char *text)
     (void)sp__apart_send(*(int *)context, &message, sizeof message);
 }
 
+/* Once a hundredth: each is a message. */
+static void send_progress(void *context, double done)
+{
+    static double told;
+    struct message message = {.progress = true, .done = done};
+    if (done - told < 0.01)
+        return;
+    told = done;
+    (void)sp__apart_send(*(int *)context, &message, sizeof message);
+}
+
 static void child(void *context, int fd)
 {
     const struct sp__checking *c = context;
@@ -32,6 +45,8 @@ static void child(void *context, int fd)
     struct sp__checking own = {.path = c->path,
                                .found = send_finding,
                                .context = &fd,
+                               .progress = c->progress ? send_progress : NULL,
+                               .progress_context = &fd,
                                .expects = sp__apart_limit_calls,
                                .error = &message.error};
     sp__apart_limit(c->path, CPU_MILLISECONDS);
@@ -51,8 +66,12 @@ int sp__check_h5(struct sp__checking *c)
     int status = sp__apart_start(&apart, child, c, c->path, c->error);
     if (status)
         return status;
-    while (sp__apart_receive(apart.fd, &message, sizeof message) && !message.end)
-        sp__check_found(c, message.place, "%s", message.text);
+    while (sp__apart_receive(apart.fd, &message, sizeof message) && !message.end) {
+        if (!message.progress)
+            sp__check_found(c, message.place, "%s", message.text);
+        else if (c->progress)
+            c->progress(c->progress_context, message.done);
+    }
     const char *death = sp__apart_end(&apart);
     if (message.end) {
         c->result = message.result; /* counts those that were not told, too */

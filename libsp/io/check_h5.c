@@ -149,6 +149,7 @@ static int check_row(struct scan *s, size_t row, sp_error *error)
             good = add_up(s, &going, done, n);
         check_slice(s, &going, done, good);
         done = good < n ? count : done + n;
+        sp__check_progress(s->c, s->c->result.calls + done, 2 * s->t.events); /* they are nested then */
     }
     s->c->result.calls += count;
     return 0;
@@ -267,8 +268,24 @@ static void compare(struct sp__checking *c, uint32_t rank, const struct sp__sour
                         stored->name, stored->exclusive, computed->exclusive);
 }
 
+struct nesting {
+    const struct sp__checking *c;
+    uint64_t done;
+};
+
+static int tell(void *context, uint64_t first, size_t count, const struct sp__calls *calls, sp_error *error)
+{
+    struct nesting *nesting = context;
+    (void)first;
+    (void)calls;
+    (void)error;
+    nesting->done += count;
+    sp__check_progress(nesting->c, nesting->c->result.calls + nesting->done, 2 * nesting->c->result.calls);
+    return 0;
+}
+
 /* Nesting of one rank, and what the file says was computed from it. */
-static int check_rank(struct sp__checking *c, struct sp__source *source, sp_error *error)
+static int check_rank(struct sp__checking *c, struct nesting *nesting, struct sp__source *source, sp_error *error)
 {
     struct sp__rank *rank;
     if (source->aggregate)
@@ -276,7 +293,7 @@ static int check_rank(struct sp__checking *c, struct sp__source *source, sp_erro
     int status = sp__rank_create(&rank, &source, 1, error);
     if (status)
         return status;
-    const struct sp__nest_settings settings = {.budget = NEST_BYTES};
+    const struct sp__nest_settings settings = {.budget = NEST_BYTES, .emit = tell, .context = nesting};
     struct sp__nest_result result = {0};
     status = sp__nest(rank, &settings, &result, error);
     if (!status && result.lanes && source->lanes)
@@ -307,8 +324,9 @@ int sp__check_h5_here(struct sp__checking *c)
         return status;
     status = sp__open_h5(inputs, c->path, -1, &error);
     c->result.ranks = inputs->count;
+    struct nesting nesting = {.c = c};
     for (size_t i = 0; !status && !before && i < inputs->count; i++)
-        status = check_rank(c, inputs->sources[i], &error);
+        status = check_rank(c, &nesting, inputs->sources[i], &error);
     sp_inputs_destroy(inputs);
     return status ? sp__check_error(c, &error) : 0;
 }

@@ -220,6 +220,7 @@ static int check(struct spool *spool)
     while (rc >= 0 && (rc = sp__spool_reader_next(&spool->reader, &frame)) == 1) {
         spool->at = spool->reader.at - frame.length - sizeof frame;
         check_frame(spool, &frame);
+        sp__check_progress(spool->checking, spool->reader.at, spool->reader.end);
     }
     if (rc >= 0 && !spool->identified)
         sp__check_found(spool->checking, "byte 0", "no sound block says whose spool it is");

@@ -76,6 +76,12 @@ void sp_inputs_on_bad(sp_inputs *inputs, void (*bad)(void *context, const sp_err
     inputs->bad_context = context;
 }
 
+void sp_inputs_on_progress(sp_inputs *inputs, void (*progress)(void *context, double done), void *context)
+{
+    inputs->progress = progress;
+    inputs->progress_context = context;
+}
+
 size_t sp_inputs_bad(const sp_inputs *inputs)
 {
     return inputs->bad_count;

@@ -103,6 +103,8 @@ static int pass(struct percentiles *p, bool first, sp_error *error)
         }
         sp__cursor_close(cursor);
         sp__rank_rest(rank);
+        if (p->results->inputs->progress)
+            p->results->inputs->progress(p->results->inputs->progress_context, -1);
     }
     return status;
 }

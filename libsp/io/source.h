@@ -110,6 +110,8 @@ struct sp_inputs {
     void (*bad)(void *context, const sp_error *error); /* NULL: the first bad file ends the call */
     void *bad_context;
     size_t bad_count;
+    void (*progress)(void *context, double done); /* may be NULL */
+    void *progress_context;
     struct sp__taken *taken; /* inputs.c: every file that was named so far, bad ones too */
     size_t taken_count, taken_room;
     char **repeated; /* sentences about files that were named twice and are taken once */

@@ -8,9 +8,31 @@ enum { NEST_BYTES = 24 << 20 };
 
 static const double second = 1e-9; /* of a nanosecond */
 
+/* How far a rank is, by the calls that were read of it. */
+struct reading {
+    const sp_results *results;
+    size_t rank;
+    uint64_t done;
+};
+
+static int tell(void *context, uint64_t first, size_t count, const struct sp__calls *calls, sp_error *error)
+{
+    struct reading *reading = context;
+    const sp_inputs *inputs = reading->results->inputs;
+    double ranks = (double)reading->results->rank_count, all = (double)reading->results->ranks[reading->rank]->calls;
+    (void)first;
+    (void)calls;
+    (void)error;
+    reading->done += count;
+    inputs->progress(inputs->progress_context, ((double)reading->rank + (double)reading->done / all) / ranks);
+    return 0;
+}
+
 int sp__results_sum_rank(sp_results *results, size_t rank, bool read, sp_error *error)
 {
-    struct sp__nest_settings settings = {.budget = NEST_BYTES};
+    struct reading reading = {.results = results, .rank = rank};
+    struct sp__nest_settings settings = {
+        .budget = NEST_BYTES, .emit = results->inputs->progress ? tell : NULL, .context = &reading};
     struct sp__nest_result nested;
     if (results->summed[rank])
         return 0;

@@ -23,6 +23,7 @@ static void print_finding(const char *path, const char *place, const char *text)
     char line[2 * SP__PATH_SIZE];
     snprintf(line, sizeof line, "%s: %s%s%s", path, place, *place ? ": " : "", text);
     char *clean = need(text_clean(line));
+    progress_end();
     puts(clean);
     free(clean);
 }
@@ -59,7 +60,10 @@ static enum end check(const char *path, json_t *files)
         snprintf(error.text, sizeof error.text, "%.600s: is a folder: name the files in it that are to be checked",
                  path);
     } else {
-        status = sp_check_file(path, found, &checked, &result, &error);
+        struct progress progress;
+        progress_begin(&progress, "checking");
+        status = sp_check_file_progress(path, found, &checked, progress_show, &progress, &result, &error);
+        progress_end();
     }
     if (status < 0)
         say("%s", error.text);

@@ -79,13 +79,24 @@ static int write_out(struct export *e, const struct export_format *format)
     return end;
 }
 
-static int export_results(sp_results *results, const struct export_format *format)
+static int sum_up(sp_inputs *inputs, sp_results *results, sp_error *error)
+{
+    struct progress progress;
+    progress_begin(&progress, "reading");
+    sp_inputs_on_progress(inputs, progress_show, &progress);
+    int status = sp_results_sum_up(results, error);
+    progress_end();
+    sp_inputs_on_progress(inputs, NULL, NULL);
+    return status;
+}
+
+static int export_results(sp_inputs *inputs, sp_results *results, const struct export_format *format)
 {
     static struct out out;
     struct export e = {.out = &out, .results = results};
     sp_error error = {0};
     int status =
-        format->statistics ? sp_results_sum_up(results, &error) : sp_results_first_start(results, &e.first, &error);
+        format->statistics ? sum_up(inputs, results, &error) : sp_results_first_start(results, &e.first, &error);
     if (status < 0) {
         say("%s", error.text);
         return END_FAILED;
@@ -115,7 +126,7 @@ static int export_inputs(sp_inputs *inputs, const struct arguments *arguments, c
         say("%s", error.text);
         return status == SP_ERR_USAGE ? END_USAGE : END_FAILED;
     }
-    end = export_results(results, format);
+    end = export_results(inputs, results, format);
     sp_results_destroy(results);
     return end;
 }

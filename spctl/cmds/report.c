@@ -25,7 +25,9 @@ static int report_table(const struct loaded *loaded, const struct views *views)
 {
     struct region_table table;
     sp_error error = {0};
-    if (region_table_make(&table, loaded->results, &views->table, &error) < 0) {
+    int status = region_table_make(&table, loaded->results, &views->table, &error);
+    progress_end();
+    if (status < 0) {
         say("%s", error.text);
         return END_FAILED;
     }
@@ -44,6 +46,7 @@ static int report_tree(const struct loaded *loaded, const struct views *views)
     struct call_tree paths;
     sp_error error = {0};
     int status = call_tree_make(&paths, loaded->results, &views->tree, &error);
+    progress_end();
     if (status < 0) {
         say("%s%s", error.text, status == SP_ERR_NO_NESTING ? "; --ranks may leave that rank out" : "");
         return END_FAILED;
