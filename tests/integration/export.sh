@@ -107,4 +107,24 @@ for format in speedscope csv; do
     grep -q "$T/old\|scratch" "$T/said" && [[ $(<"$T/old") == old ]] || fail "$format on a full disk: $(<"$T/said")"
 done
 [[ ! -e $T/nine && -z $(find "$T" -maxdepth 1 -name '.*.tmp') ]] || fail "something half is left: $(ls -A "$T")"
+
+# 64 ranks of many calls, more than the memory that there is: every call is there, and no process grows with them
+if [[ $SP_TEST_SANITIZE == none ]]; then
+    $PY - "$T/many" <<'PYEOF'
+import array, os, struct, sys
+os.mkdir(sys.argv[1])
+for rank in range(64):
+    with open(f"{sys.argv[1]}/p_rank{rank:05d}.spt", "wb") as f:
+        f.write(b"SCOPEPRF" + struct.pack("<iiq", 2, rank, 2))
+        for k in range(2):
+            f.write(struct.pack("<i", 1) + b"ab"[k : k + 1] + struct.pack("<iiq", 0, -1, 8000))
+            f.write(array.array("q", range(k, 80000 + k, 10)).tobytes() + array.array("q", range(9 - k, 80009 - k, 10)).tobytes())
+PYEOF
+    for format in chrome speedscope folded; do
+        (ulimit -v 100000; spctl export "$T/many" -f $format -o "$T/many.$format") >/dev/null 2>"$T/said" || fail "$format: $(<"$T/said")"
+    done
+    [[ $(grep -c '"ph":"X"' "$T/many.chrome") == 1024000 ]] || fail "chrome: $(grep -c '"ph":"X"' "$T/many.chrome") calls"
+    [[ $(grep -c '"type":"[OC]"' "$T/many.speedscope") == 2048000 ]] || fail "speedscope lost events"
+    [[ $(<"$T/many.folded") == $'a 1024000\na;b 3584000' ]] || fail "folded: $(<"$T/many.folded")"
+fi
 echo "$fixtures fixtures, odd times and a session with open calls in six formats, each as its reader has it"
