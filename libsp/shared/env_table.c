@@ -14,7 +14,10 @@ const struct sp__variable sp__variables[] = {
     {"SP_FULL_WAIT", "microseconds that a full ring is waited for; 0 never", "100000"},
     {"SP_FILTER", "a file of globs: which functions `libsp_instrument.so` records", "all"},
     {"SP_FORK", "`stop`, or `follow`: a child records as a further part of its rank", "`stop`"},
-    {"SP_CLOCK", "`tsc` or `monotonic`", "the processor's counter where the kernel itself keeps time by it"},
+    {"SP_CLOCK", "`tsc` or `monotonic`",
+     "the processor's counter where the kernel itself keeps time by it (clocksource `tsc`, or a guest's `kvm-clock` "
+     "read "
+     "without a system call)"},
     {"SP_GROUP", "a group that segments are to be shared with: read, and of no effect in this version", ""},
     {"SP_DATA_DIR", "where spools and profiles are", "`$XDG_STATE_HOME/spd`, else `~/.local/state/spd`"},
     {"SP_RUNTIME_DIR", "where spd's socket is", "`$XDG_RUNTIME_DIR/spd`, `/run/spd` for root, else one in `$TMPDIR`"},

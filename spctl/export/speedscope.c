@@ -59,15 +59,22 @@ static bool open_scratch(const struct export *e, struct speedscope *s)
     return s->scratch >= 0;
 }
 
-static bool move_block(struct speedscope *s, const struct block *from, struct block *to, int64_t number)
+static bool moved_whole(const char *what, ssize_t moved)
 {
-    ssize_t moved = from ? pwrite(s->scratch, from, sizeof *from, number * (int64_t)sizeof *from)
-                         : pread(s->scratch, to, sizeof *to, number * (int64_t)sizeof *to);
-    if (moved == (ssize_t)sizeof *from)
+    if (moved == (ssize_t)sizeof(struct block))
         return true;
-    say("cannot %s the scratch file: %s; make room", from ? "write" : "read",
-        moved < 0 ? strerror(errno) : "no space left on device");
+    say("cannot %s the scratch file: %s; make room", what, moved < 0 ? strerror(errno) : "no space left on device");
     return false;
+}
+
+static bool put_block(struct speedscope *s, const struct block *block, int64_t number)
+{
+    return moved_whole("write", pwrite(s->scratch, block, sizeof *block, number * (int64_t)sizeof *block));
+}
+
+static bool get_block(struct speedscope *s, struct block *ret, int64_t number)
+{
+    return moved_whole("read", pread(s->scratch, ret, sizeof *ret, number * (int64_t)sizeof *ret));
 }
 
 static void begin(struct export *e)
@@ -128,7 +135,7 @@ static int put(struct export *e, const sp_walk_call *call, int64_t time, bool op
         if (lane->first < 0)
             lane->first = lane->number = s->blocks++;
         lane->block->next = s->blocks++;
-        if (!move_block(s, lane->block, NULL, lane->number))
+        if (!put_block(s, lane->block, lane->number))
             return -1;
         lane->number = lane->block->next;
         lane->block->next = -1;
@@ -176,10 +183,10 @@ static bool put_lane(struct export *e, uint32_t number, struct lane *lane)
     out_text(e->out, ",\"endValue\":");
     out_unsigned(e->out, lane->end);
     out_text(e->out, ",\"events\":[");
-    if (lane->first >= 0 && !move_block(s, lane->block, NULL, lane->number))
+    if (lane->first >= 0 && !put_block(s, lane->block, lane->number))
         return false;
     for (int64_t at = lane->first; at >= 0; at = lane->block->next) {
-        if (!move_block(s, NULL, lane->block, at))
+        if (!get_block(s, lane->block, at))
             return false;
         put_events(e->out, lane->block, at == lane->first);
     }
