@@ -14,7 +14,9 @@
 #include "say.h"
 #include "scope_profiler.h"
 
-enum { NO_NAME = UINT32_MAX, WINDOW = 1 << 16, STACK_TRIES = 16, BEGIN_MARKERS = 4 };
+#define NO_NAME UINT32_MAX
+
+enum { WINDOW = 1 << 16, STACK_TRIES = 16, BEGIN_MARKERS = 4 };
 
 /* From here on the two clocks' readings bound the rate well enough. */
 static const int64_t OLD_NS = 10000000;
