@@ -15,7 +15,7 @@
 #include "scope_profiler.h"
 
 struct lines {
-    char **line;
+    char *text, **line;
     size_t count;
 };
 
@@ -35,7 +35,7 @@ __attribute__((noreturn)) static void die(const char *what, const char *which)
 /* Takes the text, NULL where there is none. */
 static struct lines split(char *text)
 {
-    struct lines lines = {0};
+    struct lines lines = {.text = text};
     for (char *at = text; at && *at;) {
         char *end = at + strcspn(at, "\n");
         lines.line = realloc(lines.line, (lines.count + 1) * sizeof *lines.line);
@@ -46,6 +46,12 @@ static struct lines split(char *text)
         *end = 0;
     }
     return lines;
+}
+
+static void finish(struct lines *lines)
+{
+    free(lines->line);
+    free(lines->text);
 }
 
 static struct lines read_all(FILE *from, const char *what)
@@ -436,7 +442,7 @@ static void put_header(const struct page *page, const char *path)
     if (code)
         fputs(".fi\n", page->out);
     free(comment.line);
-    free(header.line);
+    finish(&header);
 }
 
 /* ---- the page -----------------------------------------------------------------------------------------------------
@@ -583,5 +589,9 @@ int main(int argc, char **argv)
     put_page(&page);
     if (fclose(page.out) != 0)
         die(strerror(errno), argv[1]);
+    finish(&page.prose);
+    finish(&page.help);
+    finish(&page.overview);
+    free(name);
     return 0;
 }

@@ -34,6 +34,11 @@ if [[ -f $(dirname "$pc")/libsp_fortran.pc ]]; then
 else
     echo "not checked: a Fortran program (the module was not built)"
 fi
+share=$(find "$T/root" -type d -name bash-completion -path '*share*') && share=${share%/*}
+for file in man/man1/spctl-export.1 man/man1/spd.1 man/man3/libsp.3 man/man5/scope-profiler-formats.5 \
+    man/man7/scope-profiler-environment.7 bash-completion/completions/spctl bash-completion/completions/spd zsh/site-functions/_spctl; do
+    [[ -s $share/$file ]] || fail "$file is not installed"
+done
 if command -v systemd-analyze >/dev/null; then
     unit=$(find "$T/root" -path '*/systemd/user/spd.service')
     [[ -n $unit ]] || fail "no user unit is installed"
