@@ -4,29 +4,17 @@
  * they are; `x` is literal. Lines "@options", "@verbs", "@environment" and "@header FILE" stand for what the program's
  * --help, its list of verbs, the table of variables and a header say. A verb's page begins with what its --help says;
  * its prose goes on from there, and items below "= OPTIONS" add to the options of that name. */
+#include "pages.h"
+
 #include <ctype.h>
 #include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "env.h"
 #include "scope_profiler.h"
 
-struct lines {
-    char *text, **line;
-    size_t count;
-};
-
-struct page {
-    const char *name, *section;
-    const char *program, *verb; /* NULL: none */
-    FILE *out;
-    struct lines prose, help, overview;
-};
-
-__attribute__((noreturn)) static void die(const char *what, const char *which)
+void die(const char *what, const char *which)
 {
     fprintf(stderr, "pages: %s: %s\n", which, what);
     exit(1);
@@ -48,13 +36,13 @@ static struct lines split(char *text)
     return lines;
 }
 
-static void finish(struct lines *lines)
+void finish(struct lines *lines)
 {
     free(lines->line);
     free(lines->text);
 }
 
-static struct lines read_all(FILE *from, const char *what)
+struct lines read_all(FILE *from, const char *what)
 {
     size_t used = 0, room = 1 << 16;
     char *text = malloc(room);
@@ -81,243 +69,6 @@ static struct lines ask(const char *program, const char *words)
     if (pclose(pipe) != 0)
         die("fails", command);
     return lines;
-}
-
-/* ---- words --------------------------------------------------------------------------------------------------------
- */
-
-static bool of_name(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '-';
-}
-
-/* "spctl-merge(1)": its length up to the parenthesis; 0: it is none. */
-static size_t reference(const char *text)
-{
-    size_t length = 0;
-    while (of_name(text[length]))
-        length++;
-    bool is = length && text[length] == '(' && isdigit((unsigned char)text[length + 1]) && text[length + 2] == ')';
-    return is ? length : 0;
-}
-
-static void put_char(const struct page *page, char c)
-{
-    if (c == '\\')
-        fputs("\\e", page->out);
-    else if (c == '-')
-        fputs("\\-", page->out);
-    else
-        fputc(c, page->out);
-}
-
-static void put_plain(const struct page *page, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        put_char(page, text[i]);
-}
-
-/* A line of text, without its end. */
-static void put_text(const struct page *page, const char *text)
-{
-    bool literal = false, begins = true;
-    if (*text == '.' || *text == '\'')
-        fputs("\\&", page->out);
-    for (; *text; text++) {
-        size_t length = begins && !literal ? reference(text) : 0;
-        if (*text == '`') {
-            literal = !literal;
-            fputs(literal ? "\\fB" : "\\fR", page->out);
-        } else if (length) {
-            fputs("\\fB", page->out);
-            put_plain(page, text, length);
-            fputs("\\fR", page->out);
-            text += length - 1;
-        } else {
-            put_char(page, *text);
-        }
-        begins = !of_name(*text);
-    }
-}
-
-/* ---- blocks -------------------------------------------------------------------------------------------------------
- */
-
-enum block { BREAK, TEXT, VERBATIM };
-
-/* Lines of text, and of examples, which are those that begin with `blanks` blanks. */
-static void put_block(const struct page *page, char *const *line, size_t count, size_t blanks)
-{
-    enum block block = TEXT;
-    bool apart = false;
-    for (size_t i = 0; i < count; i++) {
-        const char *text = line[i];
-        enum block next = !*text ? BREAK : strspn(text, " ") >= blanks ? VERBATIM : TEXT;
-        if (next == BREAK) {
-            apart = true;
-            continue;
-        }
-        if (block == VERBATIM && next == TEXT)
-            fputs(".fi\n.RE\n", page->out);
-        if (apart && block == VERBATIM && next == VERBATIM)
-            fputs("\n", page->out);
-        else if (i && (apart || (block != VERBATIM && next == VERBATIM)))
-            fputs(".PP\n", page->out);
-        if (block != VERBATIM && next == VERBATIM)
-            fputs(".RS\n.nf\n", page->out);
-        put_text(page, next == VERBATIM ? text + blanks : text);
-        fputc('\n', page->out);
-        block = next;
-        apart = false;
-    }
-    if (block == VERBATIM)
-        fputs(".fi\n.RE\n", page->out);
-}
-
-/* The term of "- term :: words"; NULL: it is none. */
-static const char *item(const char *line, size_t *ret_length)
-{
-    const char *end = strncmp(line, "- ", 2) ? NULL : strstr(line, " :: ");
-    if (!end)
-        return NULL;
-    *ret_length = (size_t)(end - line) - 2;
-    return line + 2;
-}
-
-/* ---- options ------------------------------------------------------------------------------------------------------
- */
-
-/* "  -o, --output FILE   what it is". */
-struct shown_option {
-    const char *left, *help;
-    size_t left_length;
-};
-
-static bool option_of(const char *line, struct shown_option *ret)
-{
-    size_t blanks = strspn(line, " ");
-    if (blanks < 2 || blanks > 6 || line[blanks] != '-')
-        return false;
-    ret->left = line + blanks;
-    const char *gap = strstr(ret->left, "  ");
-    ret->left_length = gap ? (size_t)(gap - ret->left) : strlen(ret->left);
-    ret->help = gap ? gap + strspn(gap, " ") : "";
-    return true;
-}
-
-static bool is_option(const struct shown_option *option, const char *name, size_t length)
-{
-    for (const char *at = option->left; at + length <= option->left + option->left_length; at++)
-        if (!strncmp(at, name, length) && (at == option->left || at[-1] == ' ') &&
-            (at + length == option->left + option->left_length || strchr(" ,", at[length])))
-            return true;
-    return false;
-}
-
-/* Letters and names are bold, values are not. */
-static void put_option_names(const struct page *page, const struct shown_option *option)
-{
-    bool bold = false;
-    fputs(".TP\n", page->out);
-    for (size_t i = 0; i < option->left_length; i++) {
-        bool begins = i == 0 || option->left[i - 1] == ' ';
-        if (begins && option->left[i] == '-' && !bold)
-            fputs("\\fB", page->out);
-        else if (begins && option->left[i] != '-')
-            fputs("\\fI", page->out);
-        bold = begins ? option->left[i] == '-' : bold;
-        if (strchr(" ,", option->left[i]) && (i == 0 || !strchr(" ,", option->left[i - 1])))
-            fputs("\\fR", page->out);
-        bold = bold && !strchr(" ,", option->left[i]);
-        put_char(page, option->left[i]);
-    }
-    fputs("\\fR\n", page->out);
-}
-
-static size_t section_at(const struct lines *prose, const char *heading)
-{
-    size_t at = 0;
-    while (at < prose->count && (strncmp(prose->line[at], "= ", 2) || strcmp(prose->line[at] + 2, heading)))
-        at++;
-    return at;
-}
-
-static size_t section_end(const struct lines *prose, size_t at)
-{
-    for (at = at < prose->count ? at + 1 : at; at < prose->count && strncmp(prose->line[at], "= ", 2);)
-        at++;
-    return at;
-}
-
-/* What the prose adds to an option. */
-static void put_more(const struct page *page, const struct shown_option *option)
-{
-    const struct lines *prose = &page->prose;
-    size_t end = section_end(prose, section_at(prose, "OPTIONS"));
-    for (size_t i = section_at(prose, "OPTIONS"); i < end; i++) {
-        size_t length = 0;
-        const char *term = item(prose->line[i], &length);
-        if (!term || !is_option(option, term, length))
-            continue;
-        put_text(page, term + length + 4);
-        fputc('\n', page->out);
-        for (size_t unused; i + 1 < end && *prose->line[i + 1] && !item(prose->line[i + 1], &unused); i++) {
-            put_text(page, prose->line[i + 1]);
-            fputc('\n', page->out);
-        }
-    }
-}
-
-/* Where options begin and end in a help. */
-static void options_in(const struct lines *help, size_t *ret_first, size_t *ret_end)
-{
-    struct shown_option option;
-    size_t first = 0;
-    while (first < help->count && !option_of(help->line[first], &option))
-        first++;
-    *ret_first = *ret_end = first;
-    for (size_t i = first; i < help->count && *help->line[i]; i++)
-        *ret_end = i + 1;
-}
-
-static void check_more(const struct page *page, size_t first, size_t end)
-{
-    const struct lines *prose = &page->prose;
-    size_t last = section_end(prose, section_at(prose, "OPTIONS"));
-    for (size_t i = section_at(prose, "OPTIONS"); i < last; i++) {
-        size_t length = 0;
-        struct shown_option option;
-        const char *term = item(prose->line[i], &length);
-        bool known = !term;
-        for (size_t k = first; !known && k < end; k++)
-            known = option_of(page->help.line[k], &option) && is_option(&option, term, length);
-        if (!known)
-            die("the prose explains an option that there is not", term);
-    }
-}
-
-static void put_options(const struct page *page)
-{
-    size_t first, end;
-    options_in(&page->help, &first, &end);
-    check_more(page, first, end);
-    for (size_t i = first; i < end;) {
-        struct shown_option option;
-        if (!option_of(page->help.line[i], &option))
-            die("what is this among options", page->help.line[i]);
-        put_option_names(page, &option);
-        if (!*option.help)
-            fputs("Print that, and end.", page->out);
-        else if (option.help[strspn(option.help, "abcdefghijklmnopqrstuvwxyz")] == ' ') /* a word, and no value */
-            fputc(toupper((unsigned char)*option.help++), page->out);
-        put_text(page, option.help);
-        for (i++; i < end && !option_of(page->help.line[i], &(struct shown_option){0}); i++) {
-            fputc('\n', page->out);
-            put_text(page, page->help.line[i] + strspn(page->help.line[i], " "));
-        }
-        fputs(*option.help ? ".\n" : "\n", page->out);
-        put_more(page, &option);
-    }
 }
 
 /* ---- tables -------------------------------------------------------------------------------------------------------
@@ -356,93 +107,6 @@ static void put_environment(const struct page *page)
         }
         fputs(".\n", page->out);
     }
-}
-
-/* Lines of a comment without what marks it as one, until it ends; the number of the line after it. */
-static size_t take_comment(const struct lines *header, size_t at, struct lines *ret)
-{
-    ret->count = 0;
-    for (bool more = true; more && at < header->count; at++) {
-        char *line = header->line[at], *end = strstr(line, "*/");
-        more = !end;
-        if (end)
-            *end = 0;
-        line += strncmp(line, "/*", 2) ? strspn(line, " ") : 1;
-        line += *line == '*';
-        line += *line == ' ';
-        if (ret->count || *line)
-            ret->line[ret->count++] = line;
-    }
-    while (ret->count && strspn(ret->line[ret->count - 1], " -") == strlen(ret->line[ret->count - 1]))
-        ret->count--;
-    return at;
-}
-
-/* Whether a heading stands before what follows, which then needs no break. */
-static bool put_comment(const struct page *page, struct lines *comment, bool headed)
-{
-    char **line = comment->line;
-    if (!comment->count)
-        return headed;
-    if (!strncmp(*line, "---- ", 5)) { /* a heading */
-        char *dashes = strstr(*line + 5, " ---");
-        if (dashes)
-            *dashes = 0;
-        fputs(".SS ", page->out);
-        put_text(page, *line + 5);
-        fputc('\n', page->out);
-        for (comment->count--, line++; comment->count && !**line; comment->count--)
-            line++;
-        if (!comment->count)
-            return true;
-    } else {
-        fputs(headed ? "" : ".PP\n", page->out);
-    }
-    for (size_t i = 0, from = 0; i <= comment->count; i++)
-        if (i == comment->count || !strncmp(line[i], "- ", 2)) {
-            put_block(page, line + from, i - from, 2);
-            fputs(i < comment->count ? ".br\n" : "", page->out);
-            from = i;
-        }
-    return false;
-}
-
-/* A header is the manual of what it declares: comments become text, all else stands as it is. */
-static void put_header(const struct page *page, const char *path)
-{
-    char full[4096];
-    snprintf(full, sizeof full, "%s/%s", SOURCE_ROOT, path);
-    FILE *file = fopen(full, "r");
-    struct lines header = read_all(file, full);
-    struct lines comment = {.line = calloc(header.count + 1, sizeof(char *))};
-    bool code = false, headed = true;
-    fclose(file);
-    for (size_t i = 0; comment.line && i < header.count;) {
-        const char *line = header.line[i];
-        bool begins = !strncmp(line, "/*", 2),
-             plain = *line != '#' || (!strncmp(line, "#define", 7) && strchr(line, ' ') != strrchr(line, ' '));
-        if (code && (begins || !*line))
-            fputs(".fi\n", page->out);
-        code = code && !begins && *line;
-        if (begins) {
-            i = take_comment(&header, i, &comment);
-            headed = put_comment(page, &comment, headed);
-            continue;
-        }
-        i++;
-        if (!*line || !plain || !strncmp(line, "extern", 6) || !strcmp(line, "}"))
-            continue;
-        if (!code)
-            fputs(headed ? ".nf\n" : ".PP\n.nf\n", page->out);
-        code = true;
-        headed = false;
-        put_text(page, line);
-        fputc('\n', page->out);
-    }
-    if (code)
-        fputs(".fi\n", page->out);
-    free(comment.line);
-    finish(&header);
 }
 
 /* ---- the page -----------------------------------------------------------------------------------------------------
