@@ -1,6 +1,8 @@
-/* pairs [-i] [-t THREADS] N: makes N begin/end pairs in each thread, in a function of its own, after as many for warming
- * up; -i without sp_init. Prints "made PAIRS with FAULTS page faults", which the second N caused. */
+/* pairs [-i] [-t THREADS] [-r ROUNDS] N: makes N begin/end pairs in each thread for warming up, and then as many in each
+ * round, in a function of its own; -i without sp_init. Prints "made PAIRS with FAULTS page faults": those of each thread's
+ * best round, since the first wait for room in a full ring, in whichever round it comes, touches memory too. */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <scope_profiler.h>
 #include <stdio.h>
@@ -9,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static long pairs, faults;
+static long pairs, faults, rounds = 1;
 static int outer, inner;
 static pthread_mutex_t sum = PTHREAD_MUTEX_INITIALIZER;
 
@@ -40,12 +42,17 @@ void measured(long n)
 static void *thread(void *unused)
 {
     struct rusage before, after;
+    long least = LONG_MAX;
     warming_up(pairs);
-    (void)getrusage(RUSAGE_THREAD, &before);
-    measured(pairs);
-    (void)getrusage(RUSAGE_THREAD, &after);
+    for (long i = 0; i < rounds; i++) {
+        (void)getrusage(RUSAGE_THREAD, &before);
+        measured(pairs);
+        (void)getrusage(RUSAGE_THREAD, &after);
+        long now = after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt;
+        least = now < least ? now : least;
+    }
     pthread_mutex_lock(&sum);
-    faults += after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt;
+    faults += least;
     pthread_mutex_unlock(&sum);
     return unused;
 }
@@ -67,11 +74,13 @@ int main(int argc, char **argv)
     pthread_t ids[16];
     long threads = 1;
     int inactive = 0;
-    for (int option; (option = getopt(argc, argv, "it:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "ir:t:")) != -1;) {
         if (option == '?')
             return 2;
         if (option == 'i')
             inactive = 1;
+        else if (option == 'r')
+            rounds = number(optarg);
         else
             threads = number(optarg);
     }
@@ -87,6 +96,6 @@ int main(int argc, char **argv)
             return 1;
     for (long i = 0; i < threads; i++)
         pthread_join(ids[i], NULL);
-    printf("made %ld with %ld page faults\n", 2 * pairs * threads, faults);
+    printf("made %ld with %ld page faults\n", (1 + rounds) * pairs * threads, faults);
     return sp_finalize() ? 1 : 0;
 }
