@@ -39,6 +39,13 @@ class Browser:
         )
 
     def __enter__(self):
+        try:
+            return self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def start(self):
         for line in self.driver.stdout:
             if "successfully on port " in line:
                 self.port = int(line.rsplit("on port ", 1)[1].strip(" .\n"))
