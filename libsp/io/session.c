@@ -198,21 +198,41 @@ static int take_rank(struct adding *a, struct merged *merged, uint32_t rank)
     return sp__open_h5(a->inputs, merged->path, rank, a->error);
 }
 
+/* 1: the first call of some region began while the life that published the file was going on; 0: it did not. */
+static int is_of_life(struct sp__source *source, const struct sp__note *note, sp_error *error)
+{
+    static const int64_t READING_NS = 1000000; /* by which clocks of a life that ended may be told apart at most */
+    int64_t start, end, slack = READING_NS + (note->clock_error_ns > 0 ? note->clock_error_ns : 0);
+    const struct sp__calls first = {.start = &start, .end = &end};
+    size_t row = 0;
+    while (row < source->row_count && !source->rows[row].calls)
+        row++;
+    if (row == source->row_count || !note->ended || note->end_mono_ns < 0 || note->birth_mono_ns < 0)
+        return 1;
+    int status = source->read(source, row, 0, 1, &first, error);
+    source->rest(source);
+    if (status < 0)
+        return status;
+    return start >= note->birth_mono_ns - slack && start - slack <= note->end_mono_ns;
+}
+
 /* Without spd a profile lies where the program asked for it, and another run with that prefix writes its own there. */
 static int added_is_meant(struct adding *a, const struct sp__life *life)
 {
-    const struct sp__source *source = a->inputs->sources[a->inputs->count - 1];
+    struct sp__source *source = a->inputs->sources[a->inputs->count - 1];
     const struct sp__note *note = life->note;
     uint64_t calls = 0;
     for (size_t row = 0; row < source->row_count; row++)
         calls += source->rows[row].calls;
-    if (calls == note->calls)
-        return 0;
-    return sp__fail(a->error, SP_ERR_CORRUPT_PROFILE, 0, note->file, NULL,
-                    "holds %" PRIu64 " calls, and rank %" PRIu32 " of session %s published %" PRIu64
-                    " there: another run has written over it; give each run a prefix or a folder of its own, or remove "
-                    "the note %s%s from the session's folder to go on without it",
-                    calls, note->rank, note->session, note->calls, life->stem, SP__NOTE_SUFFIX);
+    int status = calls == note->calls ? is_of_life(source, note, a->error) : 0;
+    if (status != 0)
+        return status < 0 ? status : 0;
+    return sp__fail(
+        a->error, SP_ERR_CORRUPT_PROFILE, 0, note->file, NULL,
+        "is not what rank %" PRIu32 " of session %s published there: it holds %" PRIu64 " calls where that had "
+        "%" PRIu64 ", or calls of another time: another run has written over it; give each run a prefix or a "
+        "folder of its own, or remove the note %s%s from the session's folder to go on without it",
+        note->rank, note->session, calls, note->calls, life->stem, SP__NOTE_SUFFIX);
 }
 
 static int add_published(struct adding *a, const struct sp__life *life)
