@@ -207,7 +207,8 @@ static int is_of_life(struct sp__source *source, const struct sp__note *note, sp
     size_t row = 0;
     while (row < source->row_count && !source->rows[row].calls)
         row++;
-    if (row == source->row_count || !note->ended || note->end_mono_ns < 0 || note->birth_mono_ns < 0)
+    if (source->aggregate || row == source->row_count || !note->ended || note->end_mono_ns < 0 ||
+        note->birth_mono_ns < 0)
         return 1;
     int status = source->read(source, row, 0, 1, &first, error);
     source->rest(source);

@@ -23,6 +23,7 @@ void sp__durable_abandon(struct sp__durable *file);
 
 /* The whole of a small text or record. */
 int sp__durable_write(const char *path, const void *data, size_t length, unsigned mode);
-int sp__durable_write_soon(const char *path, const void *data, size_t length, unsigned mode); /* as sp__durable_rename */
+int sp__durable_write_soon(const char *path, const void *data, size_t length,
+                           unsigned mode); /* as sp__durable_rename */
 
 #endif

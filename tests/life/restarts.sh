@@ -10,7 +10,8 @@ rmdir "$T/data" "$T/cwd"
 ln -s "$memory/data" "$T/data"
 ln -s "$memory/cwd" "$T/cwd"
 begin() { # SESSION ROUNDS [fresh]
-    (cd "$T/cwd" && SP_SESSION=$S-$1 exec "$LIFE/restarts" "${@:2}") >"$T/out.$1" 2>"$T/err.$1" 8>&- &
+    mkdir "$memory/cwd/$1" # each publishes the same names
+    (cd "$memory/cwd/$1" && SP_SESSION=$S-$1 exec "$LIFE/restarts" "${@:2}") >"$T/out.$1" 2>"$T/err.$1" 8>&- &
     running+=($!)
     names+=("$1")
     rounds+=("$2")
