@@ -31,11 +31,10 @@ enum sp_io_status {
     SP_ERR_SCHEMA = -103,          /* a schema or layout that this version does not read; names it */
     SP_ERR_NOT_FOUND = -104,       /* no such file, folder, session, rank or region */
     SP_ERR_SUMMARY_UNAVAILABLE = -105,
-    SP_ERR_SYSTEM = -106,    /* a system call failed: sp_error.system holds errno */
-    SP_ERR_USAGE = -107,     /* arguments that make no sense together */
-    SP_ERR_BUSY = -108,      /* somebody else is at it */
-    SP_ERR_NO_EVENTS = -109, /* calls were asked of what holds statistics alone, or was loaded as a summary */
-    SP_ERR_NO_NESTING = -110 /* calls overlap, and nothing says which thread made which */
+    SP_ERR_SYSTEM = -106,   /* a system call failed: sp_error.system holds errno */
+    SP_ERR_USAGE = -107,    /* arguments that make no sense together */
+    SP_ERR_BUSY = -108,     /* somebody else is at it */
+    SP_ERR_NO_EVENTS = -109 /* calls were asked of what holds statistics alone, or was loaded as a summary */
 };
 
 typedef struct sp_error {
@@ -65,7 +64,7 @@ void sp_inputs_on_bad(sp_inputs *inputs, void (*bad)(void *context, const sp_err
 /* How many files were told of so far. */
 size_t sp_inputs_bad(const sp_inputs *inputs);
 
-/* Sets who is told how far reading is that no settings tell of (statistics and percentiles of results): 0 ... 1, or
+/* Sets who is told how far reading is that no settings tell of (statistics, percentiles and calls of results): 0 ... 1, or
  * negative where nobody knows how much there is. From any thread, one at a time; NULL: nobody. */
 void sp_inputs_on_progress(sp_inputs *inputs, void (*progress)(void *context, double done), void *context);
 
@@ -360,43 +359,32 @@ int sp_calls_next(sp_calls *calls, const sp_call_columns *into, size_t room, siz
 bool sp_calls_have_threads(const sp_calls *calls); /* the file says of each call which thread made it */
 bool sp_calls_have_ids(const sp_calls *calls);     /* the file holds call and parent ids */
 
-/* One call, as it is shown. */
-typedef struct sp_visit {
-    size_t region; /* its number */
-    uint32_t rank;
-    int64_t start, end; /* ns of CLOCK_MONOTONIC */
-    int64_t thread;     /* as of sp_call_columns: a lane of its own where calls of a thread cross */
-    int64_t above;      /* what `visit` answered for the call that this one was made in; -1: for none */
-} sp_visit;
-
-/* Shows `visit` each call of a rank in order of start, an outer one before those inside it: who is inside whom say the
- * parent ids that the file holds, else the intervals of each thread. A parent that had ended, or is in no file, is none.
- * In memory that grows with the calls open at a time alone. `visit` answers 0 or more; a negative answer ends it
- * and is returned. A region that was not loaded is not shown, and what is inside is shown as inside what holds it.
- * SP_ERR_NOT_FOUND: no such rank; SP_ERR_NO_EVENTS; SP_ERR_NO_NESTING, after some calls were shown. */
-int sp_results_visit(sp_results *results, uint32_t rank, int64_t (*visit)(void *context, const sp_visit *call),
-                     void *context, sp_error *error);
-
 /* One call of a walk. Valid while it is shown. */
 typedef struct sp_walk_call {
-    size_t region;
+    size_t region; /* its number */
     uint32_t rank;
     size_t lane;    /* dense from 0 within the rank; within a lane two calls are disjoint or one holds the other */
     int64_t thread; /* as in sp_call_columns; calls that cross others have threads of their own, as in a profile */
     const char *thread_name; /* "" unknown */
     size_t depth;            /* how many calls of its lane hold it */
     int64_t start, end;      /* ns of CLOCK_MONOTONIC */
-    int64_t exclusive;       /* ns less those of the calls it holds; -1 as long as it is not left */
+    int64_t above;           /* entered: what `enter` answered for the call that this one was made in, as say the parent
+                              * ids that the file holds, else its lane; -1 none, or left */
+    bool unsure;             /* entered: nobody knows that call: of no known thread, whose calls cross */
+    int64_t exclusive;       /* left: ns less those of the calls that it holds in its lane; -1 before */
 } sp_walk_call;
 
-/* Either may be NULL. A non-zero answer ends the walk and is returned. */
+/* Either may be NULL. They answer 0 or more; a negative answer ends the walk and is returned. */
 typedef struct sp_walk_visitor {
-    int (*enter)(void *context, const sp_walk_call *call);
+    int64_t (*enter)(void *context, const sp_walk_call *call);
     int (*leave)(void *context, const sp_walk_call *call);
 } sp_walk_visitor;
 
-/* Shows all calls of the n-th rank in constant memory: entered in order of start, the holder before what it holds; left
- * in any order before the next call of the lane that it does not hold. SP_ERR_NO_EVENTS, and what reading says. */
+/* Shows all calls of the n-th rank: entered in order of start, the holder before what it holds; left in any order before
+ * the next call of the lane that it does not hold. In memory that grows with the calls open at a time alone. A parent
+ * that had ended, or is in no file, is none. A region that was not loaded is not shown, and what is inside is shown as
+ * inside what holds it. Whoever sp_inputs_on_progress named is told how many of all ranks are done. SP_ERR_NO_EVENTS;
+ * SP_ERR_TRACE_FORMAT where more calls cross each other than any program has threads; and what reading says. */
 int sp_results_walk(sp_results *results, size_t n, const sp_walk_visitor *visitor, void *context, sp_error *error);
 
 /* When the first call of all ranks began; INT64_MAX where there are no calls. Reads one call of each row. */

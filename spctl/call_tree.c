@@ -3,69 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pairs.h"
+#include "paths.h"
 #include "region_table.h"
 #include "say.h"
-
-/* What the walk is answered for a call on a path beyond TREE_PATHS: the path that it counts as a part of. */
-static const int64_t cut_mark = (int64_t)1 << 32;
-
-struct building {
-    struct call_tree tree;
-    size_t room;
-    struct pairs pairs; /* (path above + 1, region): the path */
-    bool any;
-};
-
-static int64_t add(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
-}
-
-static struct tree_path *new_path(struct building *b, const char *region, size_t above)
-{
-    struct call_tree *tree = &b->tree;
-    if (tree->count == b->room) {
-        b->room = b->room ? 2 * b->room : 256;
-        tree->paths = need(realloc(tree->paths, b->room * sizeof *tree->paths));
-    }
-    size_t depth = above == SIZE_MAX ? 0 : tree->paths[above].depth + 1;
-    tree->paths[tree->count] = (struct tree_path){.region = region, .above = above, .depth = depth};
-    return &tree->paths[tree->count++];
-}
-
-static int64_t count_call(void *context, const sp_visit *call)
-{
-    struct building *b = context;
-    struct call_tree *tree = &b->tree;
-    int64_t duration = call->end - call->start;
-    size_t above = call->above < 0 ? SIZE_MAX : (size_t)(call->above & (cut_mark - 1));
-    tree->start = !b->any || call->start < tree->start ? call->start : tree->start;
-    tree->end = !b->any || call->end > tree->end ? call->end : tree->end;
-    b->any = true;
-    ++tree->calls;
-    if (call->above >= cut_mark) {
-        ++tree->cut;
-        return call->above;
-    }
-    bool full = tree->count == TREE_PATHS;
-    size_t n = pairs_number(&b->pairs, above + 1, call->region, full ? PAIRS_NONE : tree->count);
-    if (above == SIZE_MAX)
-        tree->total = add(tree->total, duration);
-    if (n == PAIRS_NONE) {
-        ++tree->cut;
-        return above == SIZE_MAX ? 2 * cut_mark : (int64_t)above | cut_mark;
-    }
-    struct tree_path *path =
-        n == tree->count ? new_path(b, sp_results_region(tree->results, call->region), above) : &tree->paths[n];
-    ++path->calls;
-    path->total = add(path->total, duration);
-    path->exclusive = add(path->exclusive, duration);
-    if (above != SIZE_MAX)
-        tree->paths[above].exclusive = add(tree->paths[above].exclusive, -duration);
-    return (int64_t)n;
-}
 
 /* Paths stand after those above them, so that one way back over all tells each of what is below it. */
 static void mark_wanted(struct call_tree *tree, const struct values *regions)
@@ -147,7 +87,7 @@ static void show(struct call_tree *tree, const struct tree_wanted *wanted, const
             struct tree_hidden *hidden = level->above == SIZE_MAX ? &tree->hidden : &tree->paths[level->above].hidden;
             ++hidden->paths;
             hidden->calls += path->calls;
-            hidden->total = add(hidden->total, path->total);
+            hidden->total = paths_add(hidden->total, path->total);
             continue;
         }
         ++level->shown;
@@ -163,28 +103,49 @@ static void show(struct call_tree *tree, const struct tree_wanted *wanted, const
     free(first);
 }
 
+/* How many ranks' callers are a guess is counted beside. */
+static int walk_all(struct paths *paths, sp_results *results, size_t *ret_unsure, sp_error *error)
+{
+    static const sp_walk_visitor visitor = {.enter = paths_enter};
+    int status = 0;
+    for (size_t n = 0; status == 0 && n < sp_results_rank_count(results); ++n) {
+        paths->unsure = false;
+        status = sp_results_walk(results, n, &visitor, paths, error);
+        *ret_unsure += paths->unsure;
+    }
+    return status;
+}
+
 int call_tree_make(struct call_tree *ret, sp_results *results, const struct tree_wanted *wanted, sp_error *error)
 {
     const struct figure_column *columns[TREE_COLUMNS];
-    struct building b = {.tree = {.results = results}};
-    int status = 0;
-    for (size_t n = 0; status == 0 && n < sp_results_rank_count(results); ++n) {
-        uint32_t rank;
-        status = sp_results_rank(results, n, &rank);
-        if (status == 0)
-            status = sp_results_visit(results, rank, count_call, &b, error);
-    }
-    pairs_finish(&b.pairs);
+    struct call_tree tree = {.results = results};
+    struct paths paths = {0};
+    int status = walk_all(&paths, results, &tree.unsure, error);
+    tree.paths = need(calloc(paths.count + 1, sizeof *tree.paths));
+    tree.count = tree.found = paths.count;
+    tree.calls = paths.calls;
+    tree.cut = paths.cut;
+    tree.total = paths.total;
+    tree.start = paths.start;
+    tree.end = paths.end;
+    for (size_t i = 0; i < paths.count; ++i)
+        tree.paths[i] = (struct tree_path){.region = sp_results_region(results, paths.list[i].region),
+                                           .above = paths.list[i].above,
+                                           .depth = paths.list[i].depth,
+                                           .calls = paths.list[i].calls,
+                                           .total = paths.list[i].total,
+                                           .exclusive = paths.list[i].exclusive};
+    paths_finish(&paths);
     if (status < 0) {
-        call_tree_finish(&b.tree);
+        call_tree_finish(&tree);
         return status;
     }
     tree_columns(columns);
-    mark_wanted(&b.tree, wanted->regions);
-    share_out(&b.tree);
-    b.tree.found = b.tree.count;
-    show(&b.tree, wanted, wanted->sort ? wanted->sort : figures_column(columns, "total"));
-    *ret = b.tree;
+    mark_wanted(&tree, wanted->regions);
+    share_out(&tree);
+    show(&tree, wanted, wanted->sort ? wanted->sort : figures_column(columns, "total"));
+    *ret = tree;
     return 0;
 }
 

@@ -6,8 +6,6 @@
 #include "options.h"
 #include "scope_profiler_io.h"
 
-enum { TREE_PATHS = 1 << 18 }; /* in all: calls on further ones count as a part of the path above them */
-
 struct tree_wanted {
     const struct figure_column *sort; /* of paths that part at one place; NULL: total */
     double least;                     /* percent of all time that a path must take to be shown */
@@ -36,7 +34,8 @@ struct call_tree {
     size_t found;              /* in all */
     struct tree_hidden hidden; /* at the top */
     uint64_t calls;            /* in all */
-    uint64_t cut;              /* of these, on paths beyond TREE_PATHS */
+    uint64_t cut;              /* of these, on paths beyond PATHS_MOST */
+    size_t unsure;             /* ranks where calls cross and nobody knows their threads: their paths are a guess */
     int64_t total;             /* of calls made in no other */
     int64_t start, end;
     const sp_results *results;
@@ -45,7 +44,7 @@ struct call_tree {
 enum { TREE_COLUMNS = 12 };
 void tree_columns(const struct figure_column *ret[TREE_COLUMNS]);
 
-/* As of region_table_make; reads all calls. SP_ERR_NO_NESTING where nobody knows who called whom. */
+/* As of region_table_make; reads all calls. */
 int call_tree_make(struct call_tree *ret, sp_results *results, const struct tree_wanted *wanted, sp_error *error);
 void call_tree_finish(struct call_tree *tree);
 

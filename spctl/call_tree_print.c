@@ -5,6 +5,7 @@
 
 #include "call_tree.h"
 #include "json.h"
+#include "paths.h"
 #include "region_table.h"
 #include "say.h"
 
@@ -116,6 +117,8 @@ void call_tree_print(const struct call_tree *tree, const char *source)
                " calls on further ones are in the time of the path above them "
                "alone.\n",
                tree->found, tree->cut);
+    if (tree->unsure > 0)
+        printf("\nAttention: " CALLERS_UNSURE ".\n", tree->unsure, sp_results_rank_count(tree->results));
     results_print_notes(tree->results);
     for (size_t i = 0; i < lines.note_count; ++i)
         free(lines.notes[i]);
@@ -138,6 +141,7 @@ void call_tree_print_json(const struct call_tree *tree, const char *source)
     json_put(document, "total_ns", json_integer(tree->total));
     json_put(document, "found", json_count(tree->found));
     json_put(document, "cut_calls", json_count(tree->cut));
+    json_put(document, "unsure_ranks", json_count(tree->unsure));
     json_put(document, "more", json_count(tree->hidden.paths));
     figures_print_json(&figures, document, "paths");
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "pairs.h"
+#include "paths.h"
 #include "say.h"
 
 static const double percents[TABLE_PERCENTILES] = {50, 95, 99};
@@ -25,6 +25,7 @@ static const double percents[TABLE_PERCENTILES] = {50, 95, 99};
 LINE(region_of, (struct figure){FIGURE_NAME, .text = line->region})
 LINE(rank_of, (struct figure){FIGURE_NUMBER, .integer = line->rank})
 LINE(thread_of, KNOWN(line->thread >= 0, FIGURE_NUMBER, .integer = line->thread))
+LINE(thread_name_of, KNOWN(line->thread_name, FIGURE_NAME, .text = line->thread_name))
 LINE(calls_of, (struct figure){FIGURE_COUNT, .integer = (int64_t)line->calls})
 LINE(total_of, (struct figure){FIGURE_TIME, .integer = line->total})
 LINE(exclusive_of, KNOWN(line->exclusive >= 0, FIGURE_TIME, .integer = line->exclusive))
@@ -46,6 +47,7 @@ static const struct {
 } columns[] = {{{"region", "region", "region", region_of}, 7, false},
                {{"rank", "rank", "rank", rank_of}, 1 << BY_RANK | 1 << BY_THREAD, false},
                {{"thread", "thread", "thread", thread_of}, 1 << BY_THREAD, false},
+               {{NULL, "name", "thread_name", thread_name_of}, 1 << BY_THREAD, false},
                {{"calls", "calls", "calls", calls_of}, 7, false},
                {{"total", "total", "total_ns", total_of}, 7, false},
                {{"exclusive", "exclusive", "exclusive_ns", exclusive_of}, 7, false},
@@ -72,12 +74,6 @@ void region_columns(const struct figure_column *ret[REGION_COLUMNS], enum table_
 
 /* ---- lines --------------------------------------------------------------------------------------------------------
  */
-
-static int64_t add(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
-}
 
 static struct region_line *append(struct region_table *table, const struct region_line *line)
 {
@@ -108,9 +104,11 @@ struct threads {
     struct region_table *table;
     const sp_results *results;
     struct pairs pairs; /* (region, thread + 1): the number of the line */
+    size_t first;       /* line of the rank */
+    bool unsure;        /* some of the calls of no known thread cross */
 };
 
-static int64_t count_call(void *context, const sp_visit *call)
+static int64_t count_call(void *context, const sp_walk_call *call)
 {
     struct threads *threads = context;
     struct region_table *table = threads->table;
@@ -120,15 +118,17 @@ static int64_t count_call(void *context, const sp_visit *call)
         append(table, &(struct region_line){.region = sp_results_region(threads->results, call->region),
                                             .rank = call->rank,
                                             .thread = call->thread,
+                                            .thread_name = *call->thread_name ? need(strdup(call->thread_name)) : NULL,
                                             .minimum = INT64_MAX});
+    threads->unsure = threads->unsure || call->unsure;
     struct region_line *line = &table->lines[n];
     ++line->calls;
-    line->total = add(line->total, duration);
-    line->exclusive = add(line->exclusive, duration);
+    line->total = paths_add(line->total, duration);
+    line->exclusive = paths_add(line->exclusive, duration);
     line->minimum = duration < line->minimum ? duration : line->minimum;
     line->maximum = duration > line->maximum ? duration : line->maximum;
     if (call->above >= 0)
-        table->lines[call->above].exclusive = add(table->lines[call->above].exclusive, -duration);
+        table->lines[call->above].exclusive = paths_add(table->lines[call->above].exclusive, -duration);
     if (table->wanted.percentiles)
         spread_add(&line->spread, (uint64_t)duration);
     return (int64_t)n;
@@ -147,10 +147,24 @@ static bool says_threads(sp_results *results, const sp_result *row)
     return says;
 }
 
-/* The lines of row n and, by thread, of the others of its rank; *n becomes the last row they are of. */
-static int load_lines(struct region_table *table, sp_results *results, size_t *n, sp_error *error)
+static int load_threads(struct region_table *table, sp_results *results, size_t rank, sp_error *error)
+{
+    static const sp_walk_visitor visitor = {.enter = count_call};
+    struct threads threads = {.table = table, .results = results, .first = table->count};
+    int status = sp_results_walk(results, rank, &visitor, &threads, error);
+    pairs_finish(&threads.pairs);
+    for (size_t i = threads.first; threads.unsure && i < table->count; ++i)
+        if (table->lines[i].thread < 0)
+            table->lines[i].exclusive = -1;
+    return status;
+}
+
+/* The lines of row n and, by thread, of the others of its rank, the *rank-th or a later one; *n becomes the last row they
+ * are of. */
+static int load_lines(struct region_table *table, sp_results *results, size_t *n, size_t *rank, sp_error *error)
 {
     sp_result row, other;
+    uint32_t number;
     int status = sp_results_row(results, *n, &row);
     if (status < 0)
         return status;
@@ -163,9 +177,9 @@ static int load_lines(struct region_table *table, sp_results *results, size_t *n
         }
         return 0;
     }
-    struct threads threads = {.table = table, .results = results};
-    status = sp_results_visit(results, row.rank, count_call, &threads, error);
-    pairs_finish(&threads.pairs);
+    while (sp_results_rank(results, *rank, &number) == 0 && number != row.rank)
+        ++*rank;
+    status = load_threads(table, results, *rank, error);
     while (sp_results_row(results, *n + 1, &other) == 0 && other.rank == row.rank)
         ++*n;
     return status;
@@ -183,8 +197,9 @@ static int load(struct region_table *table, sp_results *results, sp_error *error
         table->calls += row.calls;
     }
     int status = 0;
+    size_t rank = 0;
     for (size_t i = 0; status == 0 && i < sp_results_count(results); ++i)
-        status = load_lines(table, results, &i, error);
+        status = load_lines(table, results, &i, &rank, error);
     return status;
 }
 
@@ -208,9 +223,9 @@ static void join(struct region_line *into, const struct region_line *line)
     }
     into->calls += line->calls;
     into->ranks += line->ranks;
-    into->total = add(into->total, line->total);
+    into->total = paths_add(into->total, line->total);
     into->largest = line->largest > into->largest ? line->largest : into->largest;
-    into->exclusive = into->exclusive < 0 || line->exclusive < 0 ? -1 : add(into->exclusive, line->exclusive);
+    into->exclusive = into->exclusive < 0 || line->exclusive < 0 ? -1 : paths_add(into->exclusive, line->exclusive);
 }
 
 /* Of sorted lines: those of one region become one, and each learns how far its ranks are apart. */
@@ -264,7 +279,9 @@ bool regions_known(const struct values *regions, sp_results *const *results, siz
 static void drop_line(struct region_line *line)
 {
     spread_destroy(line->spread);
+    free(line->thread_name);
     line->spread = NULL;
+    line->thread_name = NULL;
 }
 
 static void keep_wanted(struct region_table *table)
@@ -285,7 +302,7 @@ static bool share_out(struct region_table *table)
     int64_t exclusive = 0;
     for (size_t i = 0; i < table->count; ++i) {
         known = known && table->lines[i].exclusive >= 0;
-        exclusive = add(exclusive, table->lines[i].exclusive);
+        exclusive = paths_add(exclusive, table->lines[i].exclusive);
     }
     for (size_t i = 0; i < table->count; ++i) {
         struct region_line *line = &table->lines[i];

@@ -24,7 +24,8 @@ struct table_wanted {
 struct region_line {
     const char *region; /* owned by the results */
     uint32_t rank;
-    int64_t thread; /* -1 unknown */
+    int64_t thread;    /* -1 unknown */
+    char *thread_name; /* owned; NULL unknown */
     uint64_t calls, ranks;
     int64_t total, minimum, maximum;
     int64_t exclusive; /* -1 unknown */
@@ -50,7 +51,7 @@ struct region_table {
 };
 
 /* The columns of a table, ends with NULL. */
-enum { REGION_COLUMNS = 16 };
+enum { REGION_COLUMNS = 17 };
 void region_columns(const struct figure_column *ret[REGION_COLUMNS], enum table_by by, bool percentiles);
 
 /* The results must outlive it. Calls are read where percentiles or threads are asked for. Out of memory ends the

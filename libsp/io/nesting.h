@@ -2,38 +2,19 @@
 #ifndef SP__NESTING_H
 #define SP__NESTING_H
 
-#include "rank.h"
+#include "nesting_rows.h"
 
 /* Calls [first, first + count) of the rank, counted over its rows back to back; a row's calls come in order, rows come
  * in turns. `thread` (a profile's thread_ids), `call` and `parent` are NULL where they are not known or not asked for.
  */
 typedef int sp__nest_emit(void *context, uint64_t first, size_t count, const struct sp__calls *calls, sp_error *error);
 
-/* A call of a pass, in order. */
-struct sp__nest_visit {
-    size_t row;
-    int64_t start, end;
-    int64_t position;     /* of its thread or lane in rank->threads; -1 unknown */
-    int64_t above;        /* the answer to the call that holds it in its lane; -1: none, or ids are stored */
-    int64_t call, parent; /* stored ids; -1: there are none */
-};
-/* The answer is given with the calls inside this one; negative: the pass ends with it as its status. */
-typedef int64_t sp__nest_visitor(void *context, const struct sp__nest_visit *call, sp_error *error);
-
-/* Memory that one pass leaves to the next, so that pages are not given back and asked for again. Zeroed at first. */
-struct sp__nest_space {
-    int64_t *memory;
-    size_t room;
-};
-
 struct sp__nest_settings {
-    size_t budget;           /* bytes of buffers, over all rows; each gets room for 16 calls whatever this says */
-    bool number;             /* give call and parent ids */
-    bool keep;               /* where the rank stores ids, those instead */
-    sp__nest_emit *emit;     /* NULL: only the totals are wanted */
-    sp__nest_visitor *visit; /* is shown each call, and that alone happens: the rows' statistics stay as they are. With
-                              * `keep` and stored ids lanes are not looked at */
-    void *context;           /* of `emit` and `visit` */
+    size_t budget;                /* bytes of buffers, over all rows; each gets room for 16 calls whatever this says */
+    bool number;                  /* give call and parent ids */
+    bool keep;                    /* where the rank stores ids, those instead */
+    sp__nest_emit *emit;          /* NULL: only the totals are wanted */
+    void *context;                /* of `emit` */
     struct sp__nest_space *space; /* the caller's to free; NULL: buffers are made and freed in the pass */
 };
 

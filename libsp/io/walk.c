@@ -1,305 +1,354 @@
 /* walk.c: the calls of a rank in the order they began, each as it is entered and left, for whoever shows them one by
- * one. The order and the lanes are those of nesting.c; here nothing is handed on in rows. */
+ * one: reports, pages, exports. */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "nesting_lanes.h"
 #include "parts.h"
 #include "results.h"
 
 enum {
     BUDGET = 8 << 20, /* bytes of calls, all rows together */
-    LEAST_ROOM = 16,
-    MOST_ROOM = 4096,
-    MOST_LANES = 4096 /* beyond that a file is not a record of threads */
+    LEAST_ROOM = 64,
+    MOST_WAITING = 4096,
+    OFTEN = 1 << 16 /* calls until progress is told again */
 };
 
-struct frame {
+/* A call whose turn it is. */
+struct one {
+    struct sp__nest_row *row;
     int64_t start, end;
-    uint64_t inside; /* time of the calls that it holds directly */
-    size_t region;
+    int64_t position;     /* of its thread in rank->threads; -1 unknown */
+    int64_t call, parent; /* ids, where the rank has them */
 };
 
-struct lane {
-    struct frame *frames;
-    size_t depth, room;
-    int64_t position; /* of its thread in the rank's table; -1 unknown */
-    int64_t number;   /* as visitors know it; -1: no call yet */
-    size_t next;      /* a further lane of the same thread; 0 none */
-};
-
-struct row {
-    struct sp__cursor *cursor;
-    struct sp__calls calls;
-    size_t pos, have, room, region;
+/* A call that others may name as their parent. */
+struct known {
+    int64_t call, answer, end;
+    bool used;
 };
 
 struct walk {
+    const sp_results *results;
+    size_t n; /* of the rank in the results */
     struct sp__rank *rank;
     const sp_walk_visitor *visitor;
     void *context;
     sp_error *error;
-    struct row *rows, **heap;
-    size_t row_count, heap_count;
-    int64_t *memory;
-    struct lane *lanes; /* [0] unknown thread, [1 + position] the threads', then further ones */
-    size_t lane_count, lane_room, lane_numbers;
+    size_t *regions; /* of the rank's rows; SIZE_MAX: not loaded */
+    struct sp__nest_rows rows;
+    struct sp__nest_lanes lanes;
+    int64_t numbers;     /* of lanes that have calls */
+    uint64_t done;       /* calls */
+    struct known *known; /* hashed by id, open addressing */
+    size_t known_count, known_room;
+    /* Of calls that start and end together any may be the parent of any: those whose parent did not come yet. */
+    struct one waiting[MOST_WAITING];
+    size_t waiting_count;
 };
 
-static int no_memory(const struct walk *walk)
+static int no_memory(const struct walk *w)
 {
-    return sp__fail(walk->error, SP_ERR_SYSTEM, ENOMEM, walk->rank->parts[0]->path, NULL, "its calls cannot be walked");
-}
-
-/* ---- which call is next -------------------------------------------------------------------------------------------
- */
-
-static bool comes_before(const struct row *a, const struct row *b)
-{
-    int64_t x = a->calls.start[a->pos], y = b->calls.start[b->pos];
-    if (x != y)
-        return x < y;
-    x = a->calls.end[a->pos];
-    y = b->calls.end[b->pos];
-    return x != y ? x > y : a < b;
-}
-
-static void sift_down(struct walk *walk, size_t at)
-{
-    struct row *row = walk->heap[at];
-    for (size_t child; (child = 2 * at + 1) < walk->heap_count; at = child) {
-        if (child + 1 < walk->heap_count && comes_before(walk->heap[child + 1], walk->heap[child]))
-            child++;
-        if (!comes_before(walk->heap[child], row))
-            break;
-        walk->heap[at] = walk->heap[child];
-    }
-    walk->heap[at] = row;
-}
-
-static int refill(struct walk *walk, struct row *row)
-{
-    row->pos = row->have = 0;
-    return sp__cursor_fill(row->cursor, &row->calls, row->room, &row->have, walk->error);
-}
-
-/* Each row's share of one piece of memory. */
-static int make_buffers(struct walk *walk)
-{
-    const size_t columns = 3;
-    uint64_t share = (uint64_t)BUDGET / sizeof(int64_t) / columns / walk->row_count, sum = 0;
-    share = share < LEAST_ROOM ? LEAST_ROOM : share > MOST_ROOM ? MOST_ROOM : share;
-    for (size_t i = 0; i < walk->row_count; i++)
-        sum += walk->rows[i].room = walk->rows[i].room < share ? walk->rows[i].room : (size_t)share;
-    int64_t *at = walk->memory = malloc((sum * columns + 1) * sizeof *at);
-    if (!at)
-        return no_memory(walk);
-    for (size_t i = 0; i < walk->row_count; i++) {
-        struct row *row = &walk->rows[i];
-        row->calls = (struct sp__calls){.start = at, .end = at + row->room};
-        if (walk->rank->threaded)
-            row->calls.thread = at + 2 * row->room;
-        at += columns * row->room;
-    }
-    return 0;
-}
-
-static int open_rows(struct walk *walk, const sp_results *results, size_t n)
-{
-    size_t most = walk->rank->row_count + 1;
-    walk->rows = calloc(most, sizeof *walk->rows);
-    walk->heap = calloc(most, sizeof(struct row *));
-    size_t *numbers = calloc(most, sizeof *numbers);
-    int result = walk->rows && walk->heap && numbers ? 0 : no_memory(walk);
-    for (size_t i = 0; result == 0 && i < results->row_count; i++) {
-        const struct sp__result_row *from = &results->rows[i];
-        if (from->rank != n || !walk->rank->rows[from->row].calls)
-            continue;
-        uint64_t calls = walk->rank->rows[from->row].calls;
-        numbers[walk->row_count] = from->row;
-        walk->rows[walk->row_count++] =
-            (struct row){.region = from->region, .room = calls < MOST_ROOM ? (size_t)calls + LEAST_ROOM : MOST_ROOM};
-    }
-    if (result == 0 && walk->row_count)
-        result = make_buffers(walk);
-    for (size_t i = 0; result == 0 && i < walk->row_count; i++) {
-        struct row *row = &walk->rows[i];
-        result = sp__cursor_open_with(&row->cursor, walk->rank, numbers[i], row->room, SP__WITH_THREADS, walk->error);
-        if (result == 0)
-            result = refill(walk, row);
-        walk->heap[walk->heap_count++] = row;
-    }
-    free(numbers);
-    for (size_t at = walk->heap_count / 2; result == 0 && at--;)
-        sift_down(walk, at);
-    return result;
+    return sp__fail(w->error, SP_ERR_SYSTEM, ENOMEM, w->rank->parts[0]->path, NULL, "its calls cannot be walked");
 }
 
 /* ---- lanes --------------------------------------------------------------------------------------------------------
  */
 
-static sp_walk_call call_of(const struct walk *walk, const struct lane *lane)
+static size_t depth_of(const struct sp__nest_lane *lane)
 {
-    const struct frame *frame = &lane->frames[lane->depth - 1];
-    const struct sp__thread *thread = lane->position < 0 ? NULL : &walk->rank->threads[lane->position];
-    return (sp_walk_call){.region = frame->region,
-                          .rank = walk->rank->rank,
+    return lane->frames ? (size_t)(lane->top - lane->frames) : 0;
+}
+
+static sp_walk_call top_call(const struct walk *w, const struct sp__nest_lane *lane)
+{
+    const struct sp__nest_frame *frame = lane->top;
+    const struct sp__thread *thread = lane->position < 0 ? NULL : &w->rank->threads[lane->position];
+    size_t depth = depth_of(lane);
+    return (sp_walk_call){.region = w->regions[frame->row - w->rows.list],
+                          .rank = w->rank->rank,
                           .lane = (size_t)lane->number,
                           .thread = thread ? thread->index : -1,
                           .thread_name = thread ? thread->name : "",
-                          .depth = lane->depth - 1,
-                          .start = frame->start,
+                          .depth = depth - 1,
+                          .start = lane->held[depth].start,
                           .end = frame->end,
+                          .above = -1,
                           .exclusive = -1};
 }
 
-static int leave_top(struct walk *walk, struct lane *lane)
-{
-    sp_walk_call call = call_of(walk, lane);
-    uint64_t own = (uint64_t)call.end - (uint64_t)call.start - lane->frames[lane->depth - 1].inside;
-    call.exclusive = own > INT64_MAX ? INT64_MAX : (int64_t)own;
-    lane->depth--;
-    return walk->visitor->leave ? walk->visitor->leave(walk->context, &call) : 0;
-}
-
-static int leave_ended(struct walk *walk, struct lane *lane, int64_t start, int64_t end)
+static int leave_top(const struct walk *w, struct sp__nest_lane *lane)
 {
     int result = 0;
-    while (result == 0 && lane->depth) {
-        const struct frame *top = &lane->frames[lane->depth - 1];
-        if (top->end > start || (top->end == start && start == end)) /* one of no length at the very end is inside */
-            break;
-        result = leave_top(walk, lane);
+    if (w->visitor->leave) {
+        sp_walk_call call = top_call(w, lane);
+        uint64_t own = (uint64_t)call.end - (uint64_t)call.start - lane->held[depth_of(lane)].inside;
+        call.exclusive = own > INT64_MAX ? INT64_MAX : (int64_t)own;
+        result = w->visitor->leave(w->context, &call);
     }
-    return result;
+    lane->top--;
+    return result < 0 ? result : 0;
 }
 
-/* A new lane for the thread of lane `of`, which is the last one of its thread. */
-static int add_lane(struct walk *walk, size_t of)
+/* The first lane of the thread where the call crosses no end, after those calls that ended before it. */
+static int find_lane(struct walk *w, const struct one *call, struct sp__nest_lane **ret)
 {
-    if (walk->lane_count - walk->rank->thread_known > MOST_LANES)
-        return sp__fail(walk->error, SP_ERR_TRACE_FORMAT, 0, walk->rank->parts[0]->path, NULL,
-                        "more than %d calls of rank %u overlap and do not nest: this is no record of threads",
-                        MOST_LANES, (unsigned)walk->rank->rank);
-    if (walk->lane_count == walk->lane_room) {
-        size_t room = walk->lane_room * 2;
-        struct lane *lanes = realloc(walk->lanes, room * sizeof *lanes);
-        if (!lanes)
-            return no_memory(walk);
-        walk->lanes = lanes;
-        walk->lane_room = room;
+    size_t at = (size_t)(call->position + 1);
+    for (;;) {
+        struct sp__nest_lane *lane = &w->lanes.list[at];
+        while (sp__nest_frame_ended(lane->top, call->start, call->end)) {
+            int result = leave_top(w, lane);
+            if (result)
+                return result;
+        }
+        if (lane->top->end >= call->end) {
+            *ret = lane;
+            return 0;
+        }
+        int result = sp__nest_lanes_further(&w->lanes, &at);
+        if (result == -E2BIG)
+            return sp__fail(w->error, SP_ERR_TRACE_FORMAT, 0, w->rank->parts[0]->path, NULL,
+                            "more than %d calls of rank %u overlap and do not nest: this is no record of threads",
+                            SP__MOST_LANES, (unsigned)w->rank->rank);
+        if (result < 0)
+            return no_memory(w);
     }
-    int64_t position = walk->lanes[of].position;
-    if (position >= 0 && (position = sp__rank_add_lane(walk->rank, position)) < 0)
-        return no_memory(walk);
-    walk->lanes[of].next = walk->lane_count;
-    walk->lanes[walk->lane_count++] = (struct lane){.position = position, .number = -1};
+}
+
+/* The answer, or a negative status. `above`: that of the call it was made in, -1 none; NULL: the one around it in its
+ * lane. */
+static int64_t enter(struct walk *w, const struct one *one, const int64_t *above)
+{
+    struct sp__nest_lane *lane = NULL;
+    int status = find_lane(w, one, &lane);
+    if (status)
+        return status;
+    const int64_t around = above ? *above : lane->top->id;
+    if (lane->top == lane->limit && sp__nest_lane_deepen(&w->lanes, lane) < 0)
+        return no_memory(w);
+    lane->held[depth_of(lane)].inside += (uint64_t)one->end - (uint64_t)one->start;
+    *++lane->top = (struct sp__nest_frame){.end = one->end, .id = -1, .row = one->row};
+    lane->held[depth_of(lane)] = (struct sp__nest_held){.start = one->start};
+    if (lane->number < 0)
+        lane->number = w->numbers++;
+    if (!w->visitor->enter)
+        return 0;
+    sp_walk_call call = top_call(w, lane);
+    call.above = around;
+    call.unsure = !above && one->position < 0 && w->lanes.added_unknown > 0;
+    return lane->top->id = w->visitor->enter(w->context, &call);
+}
+
+/* ---- stored ids ---------------------------------------------------------------------------------------------------
+ */
+
+static struct known *slot_of(struct known *known, size_t room, int64_t call)
+{
+    size_t slot = (size_t)(((uint64_t)call * 0x9e3779b97f4a7c15U) >> 20) & (room - 1);
+    while (known[slot].used && known[slot].call != call)
+        slot = (slot + 1) & (room - 1);
+    return &known[slot];
+}
+
+/* Room for more, by forgetting what ended before `now`, which is no call's parent any more. */
+static int make_room(struct walk *w, int64_t now)
+{
+    size_t open = 0, room = LEAST_ROOM;
+    for (size_t i = 0; i < w->known_room; i++)
+        open += w->known[i].used && w->known[i].end >= now;
+    while (room < 4 * open)
+        room *= 2;
+    struct known *known = calloc(room, sizeof *known);
+    if (!known)
+        return no_memory(w);
+    for (size_t i = 0; i < w->known_room; i++)
+        if (w->known[i].used && w->known[i].end >= now)
+            *slot_of(known, room, w->known[i].call) = w->known[i];
+    free(w->known);
+    w->known = known;
+    w->known_room = room;
+    w->known_count = open;
     return 0;
 }
 
-/* The first lane of the thread where the call crosses no end. */
-static int find_lane(struct walk *walk, int64_t position, int64_t start, int64_t end, size_t *ret)
+static const struct known *parent_of(const struct walk *w, const struct one *call)
 {
-    for (size_t at = (size_t)(position + 1);; at = walk->lanes[at].next) {
-        struct lane *lane = &walk->lanes[at];
-        int result = leave_ended(walk, lane, start, end);
-        if (result)
-            return result;
-        if (!lane->depth || lane->frames[lane->depth - 1].end >= end) {
-            *ret = at;
-            return 0;
-        }
-        if (!lane->next && (result = add_lane(walk, at)))
-            return result;
-    }
+    if (call->parent < 0 || !w->known_room)
+        return NULL;
+    const struct known *known = slot_of(w->known, w->known_room, call->parent);
+    return known->used && known->end >= call->start ? known : NULL;
 }
 
-static int enter(struct walk *walk, struct row *row)
+/* What is inside a call that was not loaded is inside what holds that. */
+static int enter_and_know(struct walk *w, const struct one *call)
 {
-    int64_t start = row->calls.start[row->pos], end = row->calls.end[row->pos];
-    size_t at = 0;
-    int result = find_lane(walk, row->calls.thread ? row->calls.thread[row->pos] : -1, start, end, &at);
-    if (result)
-        return result;
-    struct lane *lane = &walk->lanes[at];
-    if (lane->depth == lane->room) {
-        size_t room = lane->room ? 2 * lane->room : 16;
-        struct frame *frames = realloc(lane->frames, room * sizeof *frames);
-        if (!frames)
-            return no_memory(walk);
-        lane->frames = frames;
-        lane->room = room;
+    const struct known *parent = parent_of(w, call);
+    const int64_t above = parent ? parent->answer : -1;
+    int64_t answer = above;
+    if (w->regions[call->row - w->rows.list] != SIZE_MAX && (answer = enter(w, call, &above)) < 0)
+        return (int)answer;
+    if (4 * (w->known_count + 1) > 3 * w->known_room) {
+        int status = make_room(w, call->start);
+        if (status < 0)
+            return status;
     }
-    if (lane->depth)
-        lane->frames[lane->depth - 1].inside += (uint64_t)end - (uint64_t)start;
-    if (lane->number < 0)
-        lane->number = (int64_t)walk->lane_numbers++;
-    lane->frames[lane->depth++] = (struct frame){.start = start, .end = end, .region = row->region};
-    const sp_walk_call call = call_of(walk, lane);
-    return walk->visitor->enter ? walk->visitor->enter(walk->context, &call) : 0;
+    struct known *known = slot_of(w->known, w->known_room, call->call);
+    w->known_count += !known->used;
+    *known = (struct known){.call = call->call, .answer = answer, .end = call->end, .used = true};
+    return 0;
+}
+
+static int by_call(const void *left, const void *right)
+{
+    const struct one *a = left, *b = right;
+    return a->call < b->call ? -1 : a->call > b->call;
+}
+
+static int enter_waiting(struct walk *w)
+{
+    int status = 0;
+    qsort(w->waiting, w->waiting_count, sizeof *w->waiting, by_call);
+    for (size_t i = 0; status == 0 && i < w->waiting_count; i++)
+        status = enter_and_know(w, &w->waiting[i]);
+    w->waiting_count = 0;
+    return status;
+}
+
+static int enter_by_id(struct walk *w, const struct one *call)
+{
+    const struct one *first = w->waiting;
+    if (w->waiting_count &&
+        (w->waiting_count == MOST_WAITING || first->start != call->start || first->end != call->end)) {
+        int status = enter_waiting(w);
+        if (status)
+            return status;
+    }
+    if (call->parent < 0 || parent_of(w, call))
+        return enter_and_know(w, call);
+    w->waiting[w->waiting_count++] = *call;
+    return 0;
 }
 
 /* ---- the walk -----------------------------------------------------------------------------------------------------
  */
 
-static int walk_all(struct walk *walk)
+static void tell(const struct walk *w, double done)
 {
+    const sp_inputs *inputs = w->results->inputs;
+    if (inputs->progress)
+        inputs->progress(inputs->progress_context, ((double)w->n + done) / (double)w->results->rank_count);
+}
+
+static int enter_next(struct walk *w, struct sp__nest_row *row)
+{
+    const bool ids = w->rank->ids;
+    const size_t pos = row->pos;
+    const struct one one = {.row = row,
+                            .start = row->calls.start[pos],
+                            .end = row->calls.end[pos],
+                            .position = row->calls.thread ? row->calls.thread[pos] : -1,
+                            .call = ids ? row->calls.call[pos] : -1,
+                            .parent = ids ? row->calls.parent[pos] : -1};
+    if (++w->done % OFTEN == 0)
+        tell(w, (double)w->done / (double)w->rank->calls);
+    if (ids)
+        return enter_by_id(w, &one);
+    if (w->regions[row - w->rows.list] == SIZE_MAX)
+        return 0;
+    int64_t answer = enter(w, &one, NULL);
+    return answer < 0 ? (int)answer : 0;
+}
+
+static int walk_all(struct walk *w)
+{
+    struct sp__nest_rows *rows = &w->rows;
     int result = 0;
-    while (result == 0 && walk->heap_count) {
-        struct row *row = walk->heap[0];
-        if (row->pos == row->have) {
-            walk->heap[0] = walk->heap[--walk->heap_count];
-        } else {
-            result = enter(walk, row);
-            if (result == 0 && ++row->pos == row->have && (result = refill(walk, row)) == 0 && !row->have)
-                walk->heap[0] = walk->heap[--walk->heap_count];
-        }
-        if (result == 0 && walk->heap_count)
-            sift_down(walk, 0);
+    while (rows->turns[0]->have) {
+        struct sp__nest_row *row = rows->turns[0];
+        result = enter_next(w, row);
+        if (result == 0 && ++row->pos == row->have)
+            result = sp__nest_row_fill(rows, row);
+        if (result)
+            return result;
+        rows->starts[0] = sp__nest_row_start(row);
+        if (rows->many)
+            sp__nest_rows_replay(rows->starts, rows->turns, rows->list, rows->count);
+        else
+            sp__nest_rows_reorder(rows->starts, rows->turns);
     }
-    for (size_t i = 0; result == 0 && i < walk->lane_count; i++)
-        while (result == 0 && walk->lanes[i].depth)
-            result = leave_top(walk, &walk->lanes[i]);
+    result = enter_waiting(w);
+    for (size_t i = 0; result == 0 && i < w->lanes.count; i++)
+        while (result == 0 && depth_of(&w->lanes.list[i]))
+            result = leave_top(w, &w->lanes.list[i]);
     return result;
 }
 
-static int make_lanes(struct walk *walk)
+/* The first of the results' rows that are of the rank; those follow one another. */
+static size_t first_row(const sp_results *results, size_t rank)
 {
-    walk->rank->thread_count = walk->rank->thread_known; /* lanes of an earlier pass */
-    walk->lane_count = 1 + walk->rank->thread_count;
-    walk->lane_room = walk->lane_count + 4;
-    walk->lanes = calloc(walk->lane_room, sizeof *walk->lanes);
-    if (!walk->lanes)
-        return no_memory(walk);
-    for (size_t i = 0; i < walk->lane_count; i++)
-        walk->lanes[i] = (struct lane){.position = (int64_t)i - 1, .number = -1};
-    return 0;
+    size_t low = 0, high = results->row_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (results->rows[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t *regions_of(const sp_results *results, size_t rank)
+{
+    size_t count = results->ranks[rank]->row_count;
+    size_t *regions = malloc((count + 1) * sizeof *regions);
+    for (size_t i = 0; regions && i < count; i++)
+        regions[i] = SIZE_MAX;
+    for (size_t n = first_row(results, rank); regions && n < results->row_count && results->rows[n].rank == rank; n++)
+        regions[results->rows[n].row] = results->rows[n].region;
+    return regions;
+}
+
+static int open_and_walk(struct walk *w)
+{
+    const unsigned flags = SP__WITH_THREADS | SP__WITH_IDS;
+    w->regions = regions_of(w->results, w->n);
+    int result = sp__nest_rows_open(&w->rows, w->rank, BUDGET, flags, w->rank->ids, NULL, w->error);
+    if (result == 0 &&
+        (!w->regions || sp__nest_lanes_begin(&w->lanes, w->rank, &w->rows.list[w->rows.count], true) < 0))
+        result = no_memory(w);
+    if (result == 0)
+        result = walk_all(w);
+    sp__nest_lanes_finish(&w->lanes);
+    sp__nest_rows_close(&w->rows);
+    free(w->regions);
+    free(w->known);
+    sp__rank_rest(w->rank);
+    tell(w, 1);
+    return result;
 }
 
 int sp_results_walk(sp_results *results, size_t n, const sp_walk_visitor *visitor, void *context, sp_error *error)
 {
     if (!results || !visitor || n >= results->rank_count)
         return sp__fail(error, SP_ERR_USAGE, 0, NULL, NULL, "a walk needs results, one of their ranks, and a visitor");
-    struct walk walk = {.rank = results->ranks[n], .visitor = visitor, .context = context, .error = error};
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < results->row_count; i++)
-        if (results->rows[i].rank == n)
-            result = sp__results_has_events(results, i, error);
-    if (result == 0)
-        result = make_lanes(&walk);
-    if (result == 0)
-        result = open_rows(&walk, results, n);
-    if (result == 0)
-        result = walk_all(&walk);
-    for (size_t i = 0; i < walk.row_count; i++)
-        sp__cursor_close(walk.rows[i].cursor);
-    for (size_t i = 0; walk.lanes && i < walk.lane_count; i++)
-        free(walk.lanes[i].frames);
-    free(walk.rows);
-    free(walk.heap);
-    free(walk.memory);
-    free(walk.lanes);
-    sp__rank_rest(walk.rank);
-    return result;
+    size_t first = first_row(results, n);
+    if (first == results->row_count || results->rows[first].rank != n) /* nothing of it was loaded */
+        return 0;
+    int status = sp__results_has_events(results, first, error);
+    if (status)
+        return status;
+    struct walk *w = calloc(1, sizeof *w);
+    if (!w)
+        return sp__results_no_memory(error);
+    w->results = results;
+    w->n = n;
+    w->rank = results->ranks[n];
+    w->visitor = visitor;
+    w->context = context;
+    w->error = error;
+    status = open_and_walk(w);
+    free(w);
+    return status;
 }
 
 int sp_results_first_start(sp_results *results, int64_t *ret_ns, sp_error *error)

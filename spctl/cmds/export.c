@@ -7,6 +7,7 @@
 #include "export/export.h"
 #include "inputs.h"
 #include "json.h"
+#include "paths.h"
 #include "say.h"
 #include "selection.h"
 #include "verbs.h"
@@ -34,6 +35,8 @@ static int losses(const struct export *e, sp_write_report *ret)
     if (open && *open)
         say("still open and left out, since they have no end: %.*s%s", (int)strcspn(open, "\n"), open,
             strchr(open, '\n') ? " and more" : "");
+    if (e->unsure_ranks > 0)
+        say(CALLERS_UNSURE, e->unsure_ranks, sp_results_rank_count(e->results));
     return ret->dropped || ret->lost || ret->warnings || e->partial ? END_LOSS : END_DONE;
 }
 
@@ -59,13 +62,11 @@ static void print_report(const struct export *e, const struct export_format *for
 
 static int write_out(struct export *e, const struct export_format *format)
 {
-    struct progress progress;
     sp_write_report report;
     bool unread;
     if (!out_open(e->out, output))
         return END_FAILED;
-    progress_begin(&progress, "exporting");
-    bool done = export_write(e, format, progress_show, &progress);
+    bool done = export_write(e, format);
     progress_end();
     if (!done && !e->out->error) {
         out_abandon(e->out);
@@ -79,24 +80,16 @@ static int write_out(struct export *e, const struct export_format *format)
     return end;
 }
 
-static int sum_up(sp_inputs *inputs, sp_results *results, sp_error *error)
-{
-    struct progress progress;
-    progress_begin(&progress, "reading");
-    sp_inputs_on_progress(inputs, progress_show, &progress);
-    int status = sp_results_sum_up(results, error);
-    progress_end();
-    sp_inputs_on_progress(inputs, NULL, NULL);
-    return status;
-}
-
 static int export_results(sp_inputs *inputs, sp_results *results, const struct export_format *format)
 {
     static struct out out;
+    static struct progress progress;
     struct export e = {.out = &out, .results = results};
     sp_error error = {0};
+    progress_begin(&progress, "exporting");
+    sp_inputs_on_progress(inputs, progress_show, &progress);
     int status =
-        format->statistics ? sum_up(inputs, results, &error) : sp_results_first_start(results, &e.first, &error);
+        format->statistics ? sp_results_sum_up(results, &error) : sp_results_first_start(results, &e.first, &error);
     if (status < 0) {
         say("%s", error.text);
         return END_FAILED;

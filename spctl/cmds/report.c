@@ -48,7 +48,7 @@ static int report_tree(const struct loaded *loaded, const struct views *views)
     int status = call_tree_make(&paths, loaded->results, &views->tree, &error);
     progress_end();
     if (status < 0) {
-        say("%s%s", error.text, status == SP_ERR_NO_NESTING ? "; --ranks may leave that rank out" : "");
+        say("%s", error.text);
         return END_FAILED;
     }
     if (as_json)

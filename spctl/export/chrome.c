@@ -57,7 +57,7 @@ static void name_lane(struct export *e, const sp_walk_call *call)
     out_text(e->out, "}}");
 }
 
-static int enter(void *context, const sp_walk_call *call)
+static int64_t enter(void *context, const sp_walk_call *call)
 {
     struct export *e = context;
     if (call->lane == e->lanes)

@@ -49,44 +49,41 @@ const char *export_lane_name(const sp_walk_call *call, lane_buffer buffer)
 struct walking {
     struct export *e;
     const struct export_format *format;
-    uint64_t done, calls;
-    void (*progress)(void *context, double done);
-    void *context;
 };
 
-static int on_enter(void *context, const sp_walk_call *call)
+static int64_t on_enter(void *context, const sp_walk_call *call)
 {
-    enum { OFTEN = 0x3fff };
     struct walking *w = context;
-    int result = w->format->enter ? w->format->enter(w->e, call) : 0;
+    int64_t result = w->format->enter ? w->format->enter(w->e, call) : 0;
     if (call->lane == w->e->lanes)
         w->e->lanes++;
     w->e->written++;
-    if ((++w->done & OFTEN) == 0)
-        w->progress(w->context, (double)w->done / (double)w->calls);
-    return result ? result : w->e->out->error;
+    w->e->unsure = w->e->unsure || call->unsure;
+    return w->e->out->error ? -1 : result;
 }
 
 static int on_leave(void *context, const sp_walk_call *call)
 {
-    struct walking *w = context;
-    return w->format->leave ? w->format->leave(w->e, call) : 0;
+    const struct walking *w = context;
+    return w->format->leave(w->e, call);
 }
 
 static bool walk(struct walking *w)
 {
-    static const sp_walk_visitor visitor = {.enter = on_enter, .leave = on_leave};
+    const sp_walk_visitor visitor = {.enter = on_enter, .leave = w->format->leave ? on_leave : NULL};
     struct export *e = w->e;
     uint32_t rank;
     for (size_t n = 0; sp_results_rank(e->results, n, &rank) == 0; ++n) {
         sp_error error = {0};
         e->lanes = 0;
+        e->unsure = false;
         if (w->format->rank)
             w->format->rank(e, rank);
         int status = sp_results_walk(e->results, n, &visitor, w, &error);
         if (!status && w->format->rank_end)
             status = w->format->rank_end(e, rank);
-        if (status == SP_ERR_NO_EVENTS)
+        e->unsure_ranks += e->unsure;
+        if (error.status == SP_ERR_NO_EVENTS)
             say("%s; its totals: --format openmetrics, or \"spctl report --csv\"", error.text);
         else if (status && error.status)
             say("%s", error.text);
@@ -107,20 +104,9 @@ static char **encode_names(const struct export *e, char *(*encode)(const char *s
     return names;
 }
 
-static uint64_t calls_of(const sp_results *results)
+bool export_write(struct export *e, const struct export_format *format)
 {
-    sp_result row;
-    uint64_t calls = 0;
-    for (size_t n = 0; sp_results_row(results, n, &row) == 0; ++n)
-        calls += row.calls;
-    return calls;
-}
-
-bool export_write(struct export *e, const struct export_format *format, void (*progress)(void *context, double done),
-                  void *context)
-{
-    struct walking w = {
-        .e = e, .format = format, .calls = calls_of(e->results), .progress = progress, .context = context};
+    struct walking w = {.e = e, .format = format};
     e->names = encode_names(e, format->encode);
     if (format->begin)
         format->begin(e);

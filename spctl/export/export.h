@@ -16,7 +16,9 @@ struct export
     size_t lanes;     /* of this rank, entered so far */
     uint64_t written; /* calls, or samples of openmetrics */
     bool partial;     /* something was left out, which was said */
-    void *own;        /* the format's */
+    bool unsure;      /* of the rank that is walked: see sp_walk_call */
+    size_t unsure_ranks;
+    void *own; /* the format's */
 };
 
 /* What a format does; each may be NULL. The functions that return an int say what went wrong and return a non-zero
@@ -28,7 +30,7 @@ struct export_format {
     char *(*encode)(const char *s); /* a region's name, on the heap, NULL without memory; NULL: as it is */
     void (*begin)(struct export *e);
     void (*rank)(struct export *e, uint32_t rank);
-    int (*enter)(void *e, const sp_walk_call *call); /* visitors, see sp_results_walk */
+    int64_t (*enter)(void *e, const sp_walk_call *call); /* visitors, see sp_results_walk */
     int (*leave)(void *e, const sp_walk_call *call);
     int (*rank_end)(struct export *e, uint32_t rank);
     void (*finish)(struct export *e);
@@ -42,9 +44,8 @@ extern const struct export_format *const export_formats[]; /* ends with NULL */
 extern const char export_names[];                          /* "chrome|speedscope|..." for the option's value */
 const struct export_format *export_find(const char *name);
 
-/* Writes all ranks; `progress` is told how much is done. False after a line. */
-bool export_write(struct export *e, const struct export_format *format, void (*progress)(void *context, double done),
-                  void *context);
+/* Writes all ranks. False after a line. */
+bool export_write(struct export *e, const struct export_format *format);
 
 /* For formats. A JSON string with its quotes; on the heap, NULL without memory. */
 char *export_json_string(const char *s);

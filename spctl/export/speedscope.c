@@ -146,7 +146,7 @@ static int put(struct export *e, const sp_walk_call *call, int64_t time, bool op
     return 0;
 }
 
-static int enter(void *context, const sp_walk_call *call)
+static int64_t enter(void *context, const sp_walk_call *call)
 {
     return put(context, call, call->start, true);
 }

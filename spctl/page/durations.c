@@ -74,20 +74,22 @@ static size_t bar_of(uint64_t duration)
     return duration ? (size_t)top * BARS + (size_t)part - BARS : 0;
 }
 
-void durations_add(struct durations *durations, const struct stream_call *call)
+void durations_add(struct durations *durations, const sp_walk_call *call)
 {
-    if (call->line >= durations->count)
+    const uint32_t line = durations->scope->lines[call->region];
+    const uint64_t duration = (uint64_t)call->end - (uint64_t)call->start;
+    if (line >= durations->count)
         return;
-    struct region *region = &durations->regions[call->line];
-    spread_add(&region->spread, call->duration);
+    struct region *region = &durations->regions[line];
+    spread_add(&region->spread, duration);
     if (!region->detail)
         return;
-    ++region->detail->bars[bar_of(call->duration)];
+    ++region->detail->bars[bar_of(duration)];
     size_t at = (size_t)((double)page_offset(durations->scope, call->start) * durations->slices_per_ns);
     struct slice *slice = &region->detail->slices[at < durations->slices ? at : durations->slices - 1];
-    slice->minimum = slice->calls == 0 || call->duration < slice->minimum ? call->duration : slice->minimum;
-    slice->maximum = call->duration > slice->maximum ? call->duration : slice->maximum;
-    slice->total = page_add(slice->total, call->duration < INT64_MAX ? (int64_t)call->duration : INT64_MAX);
+    slice->minimum = slice->calls == 0 || duration < slice->minimum ? duration : slice->minimum;
+    slice->maximum = duration > slice->maximum ? duration : slice->maximum;
+    slice->total = page_add(slice->total, duration < INT64_MAX ? (int64_t)duration : INT64_MAX);
     ++slice->calls;
 }
 

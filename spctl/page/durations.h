@@ -2,12 +2,12 @@
 #ifndef SPCTL_PAGE_DURATIONS_H
 #define SPCTL_PAGE_DURATIONS_H
 
-#include "stream.h"
+#include "scope.h"
 
 struct durations;
 struct durations *durations_create(const struct page_scope *scope);
 void durations_destroy(struct durations *durations);
-void durations_add(struct durations *durations, const struct stream_call *call);
+void durations_add(struct durations *durations, const sp_walk_call *call);
 
 /* ns, within SPREAD_ERROR; negative: not known. */
 double durations_percentile(const struct durations *durations, size_t line, double percent);

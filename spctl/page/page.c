@@ -54,38 +54,35 @@ int page_possible(const char *output)
 struct gathering {
     struct page_scope scope;
     struct timeline *timeline;
-    struct flame *flame;
+    struct paths paths;
     struct durations *durations;
     struct balance *balance;
-    size_t rank;    /* being read */
-    size_t unknown; /* ranks with calls of which nobody knows who made them */
-    struct progress progress;
-    uint64_t calls; /* read so far */
-    bool events;    /* there are calls to read, not statistics alone */
+    size_t rank;   /* being read */
+    size_t unsure; /* ranks of whose calls nobody quite knows who made them */
+    bool events;   /* there are calls to read, not statistics alone */
 };
 
-/* Calls overlap, which the missing exclusive times say, and nothing tells which thread made this one, or who called it. */
-static bool parents_unknown(const struct gathering *gathering, const struct stream_rank *rank,
-                            const struct stream_call *call)
+static int64_t enter(void *context, const sp_walk_call *call)
 {
-    return gathering->scope.ranks[gathering->rank].busy < 0 && !rank->ids &&
-           (call->lane == UINT32_MAX || rank->lanes[call->lane].thread < 0);
+    struct gathering *gathering = context;
+    timeline_add(gathering->timeline, gathering->rank, call);
+    durations_add(gathering->durations, call);
+    return paths_enter(&gathering->paths, call);
 }
 
-static uint32_t visit(void *context, const struct stream_rank *rank, const struct stream_call *call)
+static int walk(struct gathering *gathering, sp_results *results, sp_error *error)
 {
-    enum { SELDOM = 1 << 16 };
-    struct gathering *gathering = context;
-    timeline_add(gathering->timeline, gathering->rank, rank, call);
-    durations_add(gathering->durations, call);
-    if (++gathering->calls % SELDOM == 0)
-        progress_show(&gathering->progress, (double)gathering->calls / (double)gathering->scope.table.calls);
-    if (parents_unknown(gathering, rank, call)) {
-        gathering->unknown += !gathering->scope.ranks[gathering->rank].unknown;
-        gathering->scope.ranks[gathering->rank].unknown = true;
-        return UINT32_MAX;
+    static const sp_walk_visitor visitor = {.enter = enter};
+    uint32_t number;
+    int status = 0;
+    for (size_t n = 0; status == 0 && sp_results_rank(results, n, &number) == 0; ++n) {
+        while (gathering->rank < gathering->scope.rank_count && gathering->scope.ranks[gathering->rank].rank < number)
+            ++gathering->rank;
+        gathering->paths.unsure = false;
+        status = sp_results_walk(results, n, &visitor, gathering, error);
+        gathering->unsure += gathering->paths.unsure;
     }
-    return flame_add(gathering->flame, call);
+    return status;
 }
 
 static bool gather(struct gathering *gathering, sp_results *results)
@@ -93,19 +90,17 @@ static bool gather(struct gathering *gathering, sp_results *results)
     sp_error error = {0};
     int status = page_scope_init(&gathering->scope, results, &error);
     if (status < 0) {
+        progress_end();
         say("%s", error.text);
         return false;
     }
     gathering->timeline = timeline_create(&gathering->scope);
-    gathering->flame = flame_create();
+    gathering->paths.deepest = FLAME_DEEPEST;
     gathering->durations = durations_create(&gathering->scope);
     gathering->balance = balance_create(&gathering->scope);
     gathering->events = gathering->scope.timed;
-    progress_begin(&gathering->progress, "reading");
-    for (size_t i = 0; i < gathering->scope.rank_count && status == 0 && gathering->events; ++i) {
-        gathering->rank = i;
-        status = stream_rank(&gathering->scope, &gathering->scope.ranks[i], visit, gathering, &error);
-    }
+    if (gathering->events)
+        status = walk(gathering, results, &error);
     progress_end();
     timeline_finish(gathering->timeline);
     if (status == SP_ERR_NO_EVENTS)
@@ -120,7 +115,7 @@ static void gathering_finish(struct gathering *gathering)
     if (!gathering->timeline)
         return;
     timeline_destroy(gathering->timeline);
-    flame_destroy(gathering->flame);
+    paths_finish(&gathering->paths);
     durations_destroy(gathering->durations);
     balance_destroy(gathering->balance);
     page_scope_finish(&gathering->scope);
@@ -232,12 +227,10 @@ static json_t *document_of(const struct gathering *gathering, const char *source
     metadata_json(&gathering->scope, document);
     balance_json(gathering->balance, document);
     if (gathering->events) {
-        if (gathering->unknown > 0)
-            page_note(document,
-                      "The flame graph leaves out %zu of %zu ranks: calls overlap there, and nothing says which thread "
-                      "made which. Their lanes in the timeline are as few as keep such calls apart.",
-                      gathering->unknown, gathering->scope.rank_count);
-        flame_json(gathering->flame, document);
+        if (gathering->unsure > 0)
+            page_note(document, "In timeline and flame graph: " CALLERS_UNSURE ".", gathering->unsure,
+                      gathering->scope.rank_count);
+        flame_json(&gathering->scope, &gathering->paths, document);
         durations_json(gathering->durations, document);
     } else {
         page_note(document, "This profile holds statistics without calls: there is no timeline, flame graph, histogram "

@@ -12,6 +12,12 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct page_region *)a)->name, ((const struct page_region *)b)->name);
 }
 
+const struct page_region *page_region_find(const struct page_scope *scope, const char *name)
+{
+    const struct page_region wanted = {.name = name};
+    return bsearch(&wanted, scope->by_name, scope->table.count, sizeof wanted, by_name);
+}
+
 static void name_regions(struct page_scope *scope)
 {
     size_t count = scope->table.count;
@@ -19,18 +25,12 @@ static void name_regions(struct page_scope *scope)
     for (size_t i = 0; i < count; ++i)
         scope->by_name[i] = (struct page_region){.name = scope->table.lines[i].region, .line = i};
     qsort(scope->by_name, count, sizeof *scope->by_name, by_name);
-    for (size_t i = 0; i < sp_results_region_count(scope->results); ++i) {
-        const struct page_region wanted = {.name = sp_results_region(scope->results, i)};
-        struct page_region *found = bsearch(&wanted, scope->by_name, count, sizeof wanted, by_name);
-        if (found)
-            found->position = i;
+    size_t regions = sp_results_region_count(scope->results);
+    scope->lines = need(calloc(regions + 1, sizeof *scope->lines));
+    for (size_t i = 0; i < regions; ++i) {
+        const struct page_region *found = page_region_find(scope, sp_results_region(scope->results, i));
+        scope->lines[i] = found ? (uint32_t)found->line : UINT32_MAX;
     }
-}
-
-const struct page_region *page_region_find(const struct page_scope *scope, const char *name)
-{
-    const struct page_region wanted = {.name = name};
-    return bsearch(&wanted, scope->by_name, scope->table.count, sizeof wanted, by_name);
 }
 
 int64_t page_add(int64_t a, int64_t b)
@@ -97,6 +97,7 @@ void page_scope_finish(struct page_scope *scope)
 {
     region_table_finish(&scope->table);
     free(scope->by_name);
+    free(scope->lines);
     free(scope->ranks);
     free(scope->places);
 }

@@ -21,8 +21,7 @@ enum {
 
 struct page_region {
     const char *name;
-    size_t line;     /* in the table, and so in the page: regions of most exclusive time first */
-    size_t position; /* in the results */
+    size_t line; /* in the table, and so in the page: regions of most exclusive time first */
 };
 
 struct page_place {
@@ -37,13 +36,13 @@ struct page_rank {
     int64_t busy;       /* time in any region; -1 unknown */
     size_t row, rows;   /* in the results */
     bool drawn;         /* in the timeline */
-    bool unknown;       /* nobody knows of all its calls who made them */
 };
 
 struct page_scope {
     sp_results *results;
     struct region_table table;
     struct page_region *by_name;
+    uint32_t *lines;           /* of regions as the results number them */
     struct page_place *places; /* in the source, of the lines of the table */
     struct page_rank *ranks;
     size_t rank_count;

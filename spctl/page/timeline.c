@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "json.h"
 #include "pack.h"
@@ -22,7 +23,8 @@ struct blocks {
 };
 
 struct lane {
-    struct stream_lane name;
+    int64_t thread; /* -1 unknown */
+    char *name;     /* of the thread; "" unknown */
     struct blocks depths[DEPTHS];
     uint64_t calls;
 };
@@ -33,7 +35,7 @@ struct drawn {
     size_t lane_count, lanes_most, lanes_left; /* left: not drawn, as more than the most */
     size_t blocks, budget;
     uint64_t quantum;
-    uint64_t too_deep, crossed, unplaced; /* calls that are not drawn */
+    uint64_t too_deep, unplaced; /* calls that are not drawn */
 };
 
 struct timeline {
@@ -120,26 +122,21 @@ static void fit(struct drawn *drawn, size_t budget, uint64_t span)
         widen(drawn);
 }
 
-void timeline_add(struct timeline *timeline, size_t rank, const struct stream_rank *stream,
-                  const struct stream_call *call)
+void timeline_add(struct timeline *timeline, size_t rank, const sp_walk_call *call)
 {
     struct drawn *drawn = &timeline->ranks[rank];
     if (!drawn->rank)
         return;
-    if (call->lane == UINT32_MAX) {
-        ++drawn->crossed;
-        return;
-    }
     if (call->lane >= drawn->lanes_most) {
         drawn->lanes_left = call->lane + 1 - drawn->lanes_most > drawn->lanes_left ? call->lane + 1 - drawn->lanes_most
                                                                                    : drawn->lanes_left;
         ++drawn->unplaced;
         return;
     }
-    if (call->lane >= drawn->lane_count) {
+    if (call->lane == drawn->lane_count) { /* lanes are numbered as they come */
         drawn->lanes = need(realloc(drawn->lanes, (call->lane + 1) * sizeof *drawn->lanes));
-        for (; drawn->lane_count <= call->lane; ++drawn->lane_count)
-            drawn->lanes[drawn->lane_count] = (struct lane){.name = stream->lanes[drawn->lane_count]};
+        drawn->lanes[drawn->lane_count++] =
+            (struct lane){.thread = call->thread, .name = need(strdup(call->thread_name))};
     }
     struct lane *lane = &drawn->lanes[call->lane];
     ++lane->calls;
@@ -147,13 +144,13 @@ void timeline_add(struct timeline *timeline, size_t rank, const struct stream_ra
         ++drawn->too_deep;
         return;
     }
-    uint64_t start = page_offset(timeline->scope, call->start);
+    uint64_t start = page_offset(timeline->scope, call->start), duration = (uint64_t)call->end - (uint64_t)call->start;
     const struct block block = {.start = start,
-                                .end = start + call->duration,
-                                .busy = call->duration,
+                                .end = start + duration,
+                                .busy = duration,
                                 .calls = 1,
-                                .line = {call->line},
-                                .time = {call->duration + 1}};
+                                .line = {timeline->scope->lines[call->region]},
+                                .time = {duration + 1}};
     drawn->blocks += push(&lane->depths[call->depth], &block, drawn->quantum);
     if (drawn->blocks > 2 * drawn->budget)
         fit(drawn, drawn->budget, timeline->scope->span);
@@ -223,9 +220,11 @@ void timeline_destroy(struct timeline *timeline)
 {
     for (size_t i = 0; i < timeline->scope->rank_count; ++i) {
         struct drawn *drawn = &timeline->ranks[i];
-        for (size_t lane = 0; lane < drawn->lane_count; ++lane)
+        for (size_t lane = 0; lane < drawn->lane_count; ++lane) {
+            free(drawn->lanes[lane].name);
             for (size_t depth = 0; depth < DEPTHS; ++depth)
                 free(drawn->lanes[lane].depths[depth].list);
+        }
         free(drawn->lanes);
     }
     free(timeline->ranks);
@@ -305,8 +304,8 @@ static json_t *rank_json(const struct drawn *drawn)
         while (depths > 0 && lane->depths[depths - 1].count == 0)
             --depths;
         json_t *object = json_push(lanes, json_object());
-        json_put(object, "thread", json_integer(lane->name.thread));
-        json_put(object, "further", json_count(lane->name.further));
+        json_put(object, "thread", json_integer(lane->thread));
+        json_put(object, "name", json_text(lane->name));
         json_put(object, "calls", json_count(lane->calls));
         json_t *rows = json_put(object, "depths", json_array());
         for (size_t depth = 0; depth < depths; ++depth)
@@ -320,7 +319,7 @@ static void notes_json(const struct timeline *timeline, json_t *document)
     uint64_t lanes = 0, unplaced = 0, deep = 0;
     for (size_t i = 0; i < timeline->scope->rank_count; ++i) {
         lanes += timeline->ranks[i].lanes_left;
-        unplaced += timeline->ranks[i].unplaced + timeline->ranks[i].crossed;
+        unplaced += timeline->ranks[i].unplaced;
         deep += timeline->ranks[i].too_deep;
     }
     if (timeline->drawn < timeline->scope->rank_count)

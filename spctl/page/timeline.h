@@ -2,7 +2,7 @@
 #ifndef SPCTL_PAGE_TIMELINE_H
 #define SPCTL_PAGE_TIMELINE_H
 
-#include "stream.h"
+#include "scope.h"
 
 /* Each rank has a quantum, 0 at first: calls at least as long are blocks of their own, with their very times; shorter
  * ones that start in the same quantum of the profile, in one lane and depth, join into one block. Where a rank's blocks
@@ -14,8 +14,7 @@ struct timeline *timeline_create(struct page_scope *scope);
 void timeline_destroy(struct timeline *timeline);
 
 /* Calls of the n-th rank of the scope, in order of start. */
-void timeline_add(struct timeline *timeline, size_t rank, const struct stream_rank *stream,
-                  const struct stream_call *call);
+void timeline_add(struct timeline *timeline, size_t rank, const sp_walk_call *call);
 
 /* Once all calls were added. */
 void timeline_finish(struct timeline *timeline);

@@ -38,11 +38,11 @@ const mixOf = (row, i) => {
 function readLanes() {
   for (const rank of data.timeline.ranks) {
     const several = rank.lanes.length > 1;
-    for (const lane of rank.lanes)
+    for (const [number, lane] of rank.lanes.entries())
       lanes.push({rank: rank.rank, quantum: rank.quantum_ns, thread: lane.thread, calls: lane.calls,
                   rows: lane.depths.map(readBlocks),
                   label: `rank ${rank.rank}`,
-                  under: !several ? '' : (lane.thread < 0 ? 'thread ?' : `thread ${lane.thread}`) + (lane.further ? ` +${lane.further}` : '')});
+                  under: !several ? '' : lane.thread < 0 ? `lane ${number}` : `thread ${lane.thread} ${lane.name}`.trim()});
   }
   const slots = 600;
   activity = new Float64Array(slots);
