@@ -1,11 +1,9 @@
 #include "loading.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "inputs.h"
 #include "say.h"
-#include "selection.h"
 
 static const char *name_of(struct loaded *loaded, const struct arguments *arguments)
 {
@@ -18,17 +16,16 @@ static const char *name_of(struct loaded *loaded, const struct arguments *argume
 
 static int failed(const sp_error *error)
 {
-    progress_end();
     say("%s", error->text);
     return error->status == SP_ERR_USAGE ? END_USAGE : END_FAILED;
 }
 
-static int load(struct loaded *loaded, const struct arguments *arguments, const struct loading *wanted,
-                const sp_selection *selection)
+static int load(struct loaded *loaded, const struct arguments *arguments, const struct loading *wanted)
 {
     sp_error error = {0};
     struct bad_inputs bad = {0};
-    bool timed = wanted->from || wanted->to;
+    bool timed = wanted->selection->from || wanted->selection->to;
+    int end = END_DONE;
     if (sp_inputs_create(&loaded->inputs, &error) < 0)
         return failed(&error);
     sp_inputs_probe(loaded->inputs, wanted->calls || timed ? SP_PROBE_ALL : SP_PROBE_STATISTICS);
@@ -38,8 +35,9 @@ static int load(struct loaded *loaded, const struct arguments *arguments, const 
     sp_inputs_on_bad(loaded->inputs, NULL, NULL);
     progress_begin(&loaded->progress, "reading");
     sp_inputs_on_progress(loaded->inputs, progress_show, &loaded->progress);
-    if (((wanted->ranks || timed) && sp_inputs_select(loaded->inputs, selection, &error) < 0) ||
-        sp_results_load(&loaded->results, loaded->inputs, true, &error) < 0)
+    if (!selection_narrow(wanted->selection, loaded->inputs, &end))
+        return end;
+    if (sp_results_load(&loaded->results, loaded->inputs, true, &error) < 0)
         return failed(&error);
     progress_end();
     loaded->name = name_of(loaded, arguments);
@@ -48,13 +46,8 @@ static int load(struct loaded *loaded, const struct arguments *arguments, const 
 
 int loaded_open(struct loaded *ret, const struct arguments *arguments, const struct loading *wanted)
 {
-    sp_selection selection = sp_selection_default();
-    uint32_t(*pairs)[2] = NULL;
     *ret = (struct loaded){0};
-    if (!selection_parse(&selection, &pairs, wanted->ranks, wanted->from, wanted->to))
-        return END_USAGE;
-    int end = load(ret, arguments, wanted, &selection);
-    free(pairs);
+    int end = load(ret, arguments, wanted);
     if (end != END_DONE)
         loaded_close(ret);
     return end;

@@ -5,11 +5,11 @@
 #include "options.h"
 #include "progress.h"
 #include "scope_profiler_io.h"
+#include "selection.h"
 
-/* What of them is wanted, as options give it; NULL: all. */
 struct loading {
-    const char *ranks, *from, *to;
-    bool calls; /* are going to be read, not statistics alone */
+    const struct selection_options *selection; /* was read */
+    bool calls;                                /* are going to be read, not statistics alone */
 };
 
 struct loaded {

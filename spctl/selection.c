@@ -72,24 +72,6 @@ bool seconds_parse(const char *text, int64_t *ret_ns)
     return true;
 }
 
-bool selection_parse(sp_selection *ret, uint32_t (**ret_ranks)[2], const char *ranks, const char *from, const char *to)
-{
-    sp_selection wanted = sp_selection_default();
-    uint32_t(*pairs)[2] = NULL;
-    if ((from && !seconds_parse(from, &wanted.from_ns)) || (to && !seconds_parse(to, &wanted.to_ns)))
-        return false;
-    if (to && wanted.to_ns <= (from ? wanted.from_ns : 0)) {
-        say("--to %s: no call begins before that and not before %s; --to must be later", to, from ? from : "0");
-        return false;
-    }
-    if (ranks && !ranks_parse(ranks, &pairs, &wanted.rank_count))
-        return false;
-    wanted.ranks = (const uint32_t(*)[2])pairs;
-    *ret = wanted;
-    *ret_ranks = pairs;
-    return true;
-}
-
 bool count_parse(const char *option, const char *text, size_t *ret)
 {
     uint64_t value;

@@ -13,13 +13,17 @@ struct selection_options {
     sp_selection wanted;
     uint32_t (*pairs)[2];
 };
-#define SELECTION_OPTIONS(s)                                                                                           \
-    {0, "ranks", "LIST", "only these ranks, as in 0-7,12", &(s).ranks},                                                \
-        {0, "regions", "GLOB...", "only regions of such a name; may be given several times", &(s).regions},            \
-        {0, "from", "SECONDS", "only calls that began so long after the first of all, or later", &(s).from},           \
-    {                                                                                                                  \
-        0, "to", "SECONDS", "only calls that began before that", &(s).to                                               \
-    }
+/* clang-format off */
+#define RANKS_OPTION(s) {0, "ranks", "LIST", "only these ranks, as in 0-7,12", &(s).ranks}
+#define TIMES_OPTIONS(s) \
+    {0, "from", "SECONDS", "only calls that began so long after the first of all, or later", &(s).from}, \
+    {0, "to", "SECONDS", "only calls that began before that", &(s).to}
+#define SELECTION_OPTIONS(s) \
+    RANKS_OPTION(s), \
+    {0, "regions", "GLOB...", "only regions of such a name; may be given several times", &(s).regions}, \
+    TIMES_OPTIONS(s)
+/* clang-format on */
+/* To be finished also where a value is wrong. */
 bool selection_read(struct selection_options *selection);
 /* Narrows the inputs to what was asked for; false after a line, *ret_end the exit status. */
 bool selection_narrow(const struct selection_options *selection, sp_inputs *inputs, int *ret_end);
@@ -30,10 +34,6 @@ bool ranks_parse(const char *text, uint32_t (**ret)[2], size_t *ret_count);
 
 /* "1.5" seconds, to the nanosecond. */
 bool seconds_parse(const char *text, int64_t *ret_ns);
-
-/* What --ranks, --from and --to (NULL: not given) ask for, into `ret` as by default. Its ranks are *ret_ranks, which the
- * caller frees. */
-bool selection_parse(sp_selection *ret, uint32_t (**ret_ranks)[2], const char *ranks, const char *from, const char *to);
 
 bool count_parse(const char *option, const char *text, size_t *ret);     /* from 1 on */
 bool percent_parse(const char *option, const char *text, double *ret);   /* "5%" or "0.05": 5 */

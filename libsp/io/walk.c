@@ -11,7 +11,7 @@ enum {
     BUDGET = 8 << 20, /* bytes of calls, all rows together */
     LEAST_ROOM = 64,
     MOST_WAITING = 4096,
-    OFTEN = 1 << 16 /* calls until progress is told again */
+    OFTEN = 1 << 14 /* calls until progress is told again */
 };
 
 /* A call whose turn it is. */

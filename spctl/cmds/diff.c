@@ -10,7 +10,8 @@
 #include "units.h"
 #include "verbs.h"
 
-static const char *threshold, *metrics, *least, *sort_column, *top, *ranks;
+static const char *threshold, *metrics, *least, *sort_column, *top;
+static struct selection_options selected;
 static struct values regions;
 static bool both, as_json, as_csv;
 
@@ -96,7 +97,9 @@ static int compare(struct loaded loaded[2], const struct comparison_wanted *want
     sp_error error = {0};
     if (!regions_known(wanted->regions, results, 2))
         return END_FAILED;
-    if (comparison_make(&c, results, names, wanted, &error) < 0) {
+    int status = comparison_make(&c, results, names, wanted, &error);
+    progress_end();
+    if (status < 0) {
         say("%s", error.text);
         return END_FAILED;
     }
@@ -122,23 +125,28 @@ static int compare(struct loaded loaded[2], const struct comparison_wanted *want
     return end;
 }
 
-static int run(const struct arguments *arguments)
+static int load_and_compare(const struct arguments *arguments, const struct comparison_wanted *wanted)
 {
-    struct comparison_wanted wanted;
     struct loaded loaded[2] = {0};
-    if (!options_read(&wanted))
-        return END_USAGE;
     int end = END_DONE;
     for (size_t i = 0; end == END_DONE && i < 2; ++i) {
         struct arguments one = *arguments;
         one.operands = &arguments->operands[i];
         one.count = 1;
-        end = loaded_open(&loaded[i], &one, &(struct loading){.ranks = ranks, .calls = wanted.p95});
+        end = loaded_open(&loaded[i], &one, &(struct loading){.selection = &selected, .calls = wanted->p95});
     }
     if (end == END_DONE)
-        end = compare(loaded, &wanted);
+        end = compare(loaded, wanted);
     loaded_close(&loaded[0]);
     loaded_close(&loaded[1]);
+    return end;
+}
+
+static int run(const struct arguments *arguments)
+{
+    struct comparison_wanted wanted;
+    int end = options_read(&wanted) && selection_read(&selected) ? load_and_compare(arguments, &wanted) : END_USAGE;
+    selection_finish(&selected);
     return end;
 }
 
@@ -148,7 +156,7 @@ static const struct option options[] = {
     {0, "both", NULL, "what shrank by more counts too", &both},
     {0, "min-time", "TIME", "as 10ms: ignore regions of a smaller total in both", &least},
     {0, "regions", "GLOB...", "only regions of such a name; may be given several times", &regions},
-    {0, "ranks", "LIST", "only these ranks, as in 0-7,12", &ranks},
+    RANKS_OPTION(selected),
     {'s', "sort", "COLUMN", "region, or by change: total, percent (of total), mean, p95 or calls", &sort_column},
     {'n', "top", "N", "the first N lines", &top},
     {'j', "json", NULL, "print JSON, times in ns", &as_json},

@@ -11,7 +11,8 @@
 #include "selection.h"
 #include "verbs.h"
 
-static const char *output, *sort_column, *by, *top, *least, *ranks, *from, *to;
+static const char *output, *sort_column, *by, *top, *least;
+static struct selection_options selected;
 static struct values regions;
 static bool tree, percentiles, as_json, as_csv;
 
@@ -123,25 +124,30 @@ static bool options_read(struct views *ret)
     return !sort_column || ret->table.sort;
 }
 
-static int run(const struct arguments *arguments)
+static int show(const struct arguments *arguments, const struct views *views)
 {
-    struct views views;
     struct loaded loaded;
-    if (!options_read(&views))
-        return END_USAGE;
     int end = output ? page_possible(output) : END_DONE;
     if (end != END_DONE)
         return end;
-    const struct loading wanted = {
-        .ranks = ranks, .from = from, .to = to, .calls = output || tree || percentiles || views.table.by == BY_THREAD};
+    const struct loading wanted = {.selection = &selected,
+                                   .calls = output || tree || percentiles || views->table.by == BY_THREAD};
     end = loaded_open(&loaded, arguments, &wanted);
     if (end != END_DONE)
         return end;
     end = !regions_known(&regions, &loaded.results, 1) ? END_FAILED
           : output ? page_write(loaded.results, loaded.name, sort_column, output, as_json)
-          : tree   ? report_tree(&loaded, &views)
-                   : report_table(&loaded, &views);
+          : tree   ? report_tree(&loaded, views)
+                   : report_table(&loaded, views);
     loaded_close(&loaded);
+    return end;
+}
+
+static int run(const struct arguments *arguments)
+{
+    struct views views;
+    int end = options_read(&views) && selection_read(&selected) ? show(arguments, &views) : END_USAGE;
+    selection_finish(&selected);
     return end;
 }
 
@@ -157,9 +163,8 @@ static const struct option options[] = {
     {0, "min-percent", "SHARE", "with --tree: only paths that take as much (else 0.1%; all with --json and --csv)",
      &least},
     {0, "regions", "GLOB...", "show only regions of such a name; may be given several times", &regions},
-    {0, "ranks", "LIST", "only these ranks, as in 0-7,12", &ranks},
-    {0, "from", "SECONDS", "only calls that began so long after the first of all, or later", &from},
-    {0, "to", "SECONDS", "only calls that began before that", &to},
+    RANKS_OPTION(selected),
+    TIMES_OPTIONS(selected),
     {'j', "json", NULL, "print JSON, times in ns", &as_json},
     {0, "csv", NULL, "print CSV, times in ns", &as_csv},
     {0, NULL, NULL, NULL, NULL}};
