@@ -376,6 +376,7 @@ typedef struct sp_walk_call {
 
 /* Either may be NULL. They answer 0 or more; a negative answer ends the walk and is returned. */
 typedef struct sp_walk_visitor {
+    bool callers; /* `above` is wanted by the ids that the file holds, which are read for it; else by lanes */
     int64_t (*enter)(void *context, const sp_walk_call *call);
     int (*leave)(void *context, const sp_walk_call *call);
 } sp_walk_visitor;

@@ -106,7 +106,7 @@ static void show(struct call_tree *tree, const struct tree_wanted *wanted, const
 /* How many ranks' callers are a guess is counted beside. */
 static int walk_all(struct paths *paths, sp_results *results, size_t *ret_unsure, sp_error *error)
 {
-    static const sp_walk_visitor visitor = {.enter = paths_enter};
+    static const sp_walk_visitor visitor = {.callers = true, .enter = paths_enter};
     int status = 0;
     for (size_t n = 0; status == 0 && n < sp_results_rank_count(results); ++n) {
         paths->unsure = false;

@@ -12,8 +12,7 @@ struct pair {
 
 static struct pair *slot_of(const struct pairs *pairs, uint64_t a, uint64_t b)
 {
-    uint64_t hash = (a * 0x9e3779b97f4a7c15U) ^ (b * 0xc2b2ae3d27d4eb4fU);
-    size_t slot = (size_t)((hash ^ hash >> 29) * 0x9e3779b97f4a7c15U >> 20) & (pairs->room - 1);
+    size_t slot = (size_t)(((a << 32 | a >> 32) ^ b) * 0x9e3779b97f4a7c15U >> 32) & (pairs->room - 1);
     while (pairs->slots[slot].number && (pairs->slots[slot].a != a || pairs->slots[slot].b != b))
         slot = (slot + 1) & (pairs->room - 1);
     return &pairs->slots[slot];

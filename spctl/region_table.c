@@ -149,7 +149,7 @@ static bool says_threads(sp_results *results, const sp_result *row)
 
 static int load_threads(struct region_table *table, sp_results *results, size_t rank, sp_error *error)
 {
-    static const sp_walk_visitor visitor = {.enter = count_call};
+    static const sp_walk_visitor visitor = {.callers = true, .enter = count_call};
     struct threads threads = {.table = table, .results = results, .first = table->count};
     int status = sp_results_walk(results, rank, &visitor, &threads, error);
     pairs_finish(&threads.pairs);

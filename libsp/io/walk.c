@@ -32,6 +32,7 @@ struct walk {
     const sp_results *results;
     size_t n; /* of the rank in the results */
     struct sp__rank *rank;
+    bool ids; /* are read: stored, and wanted */
     const sp_walk_visitor *visitor;
     void *context;
     sp_error *error;
@@ -241,7 +242,7 @@ static void tell(const struct walk *w, double done)
 
 static int enter_next(struct walk *w, struct sp__nest_row *row)
 {
-    const bool ids = w->rank->ids;
+    const bool ids = w->ids;
     const size_t pos = row->pos;
     const struct one one = {.row = row,
                             .start = row->calls.start[pos],
@@ -310,9 +311,9 @@ static size_t *regions_of(const sp_results *results, size_t rank)
 
 static int open_and_walk(struct walk *w)
 {
-    const unsigned flags = SP__WITH_THREADS | SP__WITH_IDS;
+    const unsigned flags = SP__WITH_THREADS | (w->ids ? SP__WITH_IDS : 0U);
     w->regions = regions_of(w->results, w->n);
-    int result = sp__nest_rows_open(&w->rows, w->rank, BUDGET, flags, w->rank->ids, NULL, w->error);
+    int result = sp__nest_rows_open(&w->rows, w->rank, BUDGET, flags, w->ids, NULL, w->error);
     if (result == 0 &&
         (!w->regions || sp__nest_lanes_begin(&w->lanes, w->rank, &w->rows.list[w->rows.count], true) < 0))
         result = no_memory(w);
@@ -343,6 +344,7 @@ int sp_results_walk(sp_results *results, size_t n, const sp_walk_visitor *visito
     w->results = results;
     w->n = n;
     w->rank = results->ranks[n];
+    w->ids = w->rank->ids && visitor->callers;
     w->visitor = visitor;
     w->context = context;
     w->error = error;

@@ -70,7 +70,8 @@ static int on_leave(void *context, const sp_walk_call *call)
 
 static bool walk(struct walking *w)
 {
-    const sp_walk_visitor visitor = {.enter = on_enter, .leave = w->format->leave ? on_leave : NULL};
+    const sp_walk_visitor visitor = {
+        .callers = w->format->callers, .enter = on_enter, .leave = w->format->leave ? on_leave : NULL};
     struct export *e = w->e;
     uint32_t rank;
     for (size_t n = 0; sp_results_rank(e->results, n, &rank) == 0; ++n) {

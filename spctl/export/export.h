@@ -26,6 +26,7 @@ struct export
 struct export_format {
     const char *name;
     const char *help;
+    bool callers;                   /* `above` of calls is wanted */
     bool statistics;                /* of totals, which are known; calls are not walked */
     char *(*encode)(const char *s); /* a region's name, on the heap, NULL without memory; NULL: as it is */
     void (*begin)(struct export *e);

@@ -88,6 +88,7 @@ const struct export_format export_folded = {
     .name = "folded",
     .help = "a line per stack for flame graphs, \"outer;inner ns\": exclusive time over all threads and ranks; what "
             "would part names or lines stands as \\x3b, \\x0a and the like, a backslash as \\\\",
+    .callers = true,
     .encode = escape,
     .begin = begin,
     .enter = enter,

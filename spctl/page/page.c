@@ -72,7 +72,7 @@ static int64_t enter(void *context, const sp_walk_call *call)
 
 static int walk(struct gathering *gathering, sp_results *results, sp_error *error)
 {
-    static const sp_walk_visitor visitor = {.enter = enter};
+    static const sp_walk_visitor visitor = {.callers = true, .enter = enter};
     uint32_t number;
     int status = 0;
     for (size_t n = 0; status == 0 && sp_results_rank(results, n, &number) == 0; ++n) {
