@@ -33,6 +33,12 @@ void say(const char *format, ...)
     free(clean);
 }
 
+void say_warning(void *context, const char *text)
+{
+    (void)context;
+    say("warning: %s", text);
+}
+
 void *need(void *memory)
 {
     if (!memory) {

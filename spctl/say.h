@@ -15,6 +15,9 @@ void say_verb(const char *name);
 /* One line on stderr; control characters in it are escaped, a progress line is wiped first. */
 __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
 
+/* The same of a warning of the reading library, which gives it a context. */
+void say_warning(void *context, const char *text);
+
 /* `memory`, or the end of the program with one line where it is NULL. */
 void *need(void *memory);
 

@@ -12,12 +12,6 @@
 #include "names.h"
 #include "say.h"
 
-static void warn(void *context, const char *text)
-{
-    (void)context;
-    say("warning: %s", text);
-}
-
 bool output_possible(const char *output)
 {
     /* Such a name would be taken for one rank's profile by whoever merges that folder later. */
@@ -46,7 +40,7 @@ int profile_write(sp_inputs *inputs, const char *output, sp_write_settings setti
     progress_begin(&progress, "merging");
     settings.progress = progress_show;
     settings.progress_context = &progress;
-    settings.warn = warn;
+    settings.warn = say_warning;
     int status = sp_inputs_write(inputs, output, &settings, &report, &error);
     progress_end();
     if (status < 0) {

@@ -17,17 +17,11 @@ static const char *output, *format_name;
 static struct selection_options selected;
 static bool as_json;
 
-static void warn(void *context, const char *text)
-{
-    (void)context;
-    say("warning: %s", text);
-}
-
 /* What a reader should know of what was written: said, and the exit status. */
 static int losses(const struct export *e, sp_write_report *ret)
 {
     sp_error error = {0};
-    if (sp_results_report(e->results, output ? output : "the export", warn, NULL, ret, &error) < 0) {
+    if (sp_results_report(e->results, output ? output : "the export", say_warning, NULL, ret, &error) < 0) {
         say("%s", error.text);
         return END_FAILED;
     }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "json.h"
+#include "paths.h"
 #include "say.h"
 
 struct cell {
@@ -31,7 +32,7 @@ static void add_row(struct balance *balance, size_t rank, const sp_result *row)
     if (region->line >= balance->shown)
         return;
     struct cell *cell = &balance->cells[region->line * balance->groups + rank / balance->group_size];
-    cell->time = page_add(cell->time, time);
+    cell->time = paths_add(cell->time, time);
     cell->most = time > cell->most ? time : cell->most;
     cell->calls += row->calls;
 }

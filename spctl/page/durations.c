@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "json.h"
+#include "paths.h"
 #include "say.h"
 #include "spread.h"
 
@@ -89,7 +90,7 @@ void durations_add(struct durations *durations, const sp_walk_call *call)
     struct slice *slice = &region->detail->slices[at < durations->slices ? at : durations->slices - 1];
     slice->minimum = slice->calls == 0 || duration < slice->minimum ? duration : slice->minimum;
     slice->maximum = duration > slice->maximum ? duration : slice->maximum;
-    slice->total = page_add(slice->total, duration < INT64_MAX ? (int64_t)duration : INT64_MAX);
+    slice->total = paths_add(slice->total, duration < INT64_MAX ? (int64_t)duration : INT64_MAX);
     ++slice->calls;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "paths.h"
 #include "say.h"
 
 static int by_name(const void *a, const void *b)
@@ -33,15 +34,9 @@ static void name_regions(struct page_scope *scope)
     }
 }
 
-int64_t page_add(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 static void add_row(struct page_rank *rank, const sp_result *row)
 {
-    rank->busy = row->exclusive < 0 || rank->busy < 0 ? -1 : page_add(rank->busy, row->exclusive);
+    rank->busy = row->exclusive < 0 || rank->busy < 0 ? -1 : paths_add(rank->busy, row->exclusive);
     ++rank->rows;
     if (row->calls == 0)
         return;

@@ -64,9 +64,6 @@ int64_t page_weight(const struct page_scope *scope, int64_t total, int64_t exclu
 /* ns since the start of the profile. */
 uint64_t page_offset(const struct page_scope *scope, int64_t time);
 
-/* The sum, or the largest number. */
-int64_t page_add(int64_t a, int64_t b);
-
 /* Says in the page what it leaves out: one more of the document's "notes". */
 __attribute__((format(printf, 2, 3))) void page_note(json_t *document, const char *format, ...);
 
