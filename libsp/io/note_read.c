@@ -58,6 +58,7 @@ static bool take_all(struct sp__note *note, const json_t *object)
     note->threads = take_count(object, "threads");
     note->gaps = take_count(object, "gaps");
     note->counters = (struct sp__counters){.dropped = take_count(object, "dropped"),
+                                           .mended = take_count(object, "mended"),
                                            .lost_no_lane = take_count(object, "lost_no_lane"),
                                            .too_deep = take_count(object, "too_deep")};
     note->clock_error_ns = take_number(object, "clock_error_ns", -1);

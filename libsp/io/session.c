@@ -207,8 +207,10 @@ static int is_of_life(struct sp__source *source, const struct sp__note *note, sp
     size_t row = 0;
     while (row < source->row_count && !source->rows[row].calls)
         row++;
-    if (source->aggregate || row == source->row_count || !note->ended || note->end_mono_ns < 0 ||
-        note->birth_mono_ns < 0)
+    /* A clock that stepped back, or went out of range, tells nothing. */
+    bool told = note->ended && !note->counters.mended && note->birth_mono_ns >= 0 &&
+                note->end_mono_ns < INT64_MAX / 2 && note->birth_mono_ns <= note->end_mono_ns;
+    if (!told || source->aggregate || row == source->row_count)
         return 1;
     int status = source->read(source, row, 0, 1, &first, error);
     source->rest(source);

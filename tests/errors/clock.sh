@@ -15,7 +15,7 @@ clock() {
     merge_lossy "$T/$name.h5" "$SP_SESSION"
     counts "$T/$name.h5" "$calls"
     mended=$(sed -n 's/.*"mended": *\([0-9]*\).*/\1/p' "$T/data/$SP_SESSION"/*.note | head -n 1)
-    "$PY" "$TOOLS/check_profile.py" check "$T/$name.h5" || fail "$name: not sound"
+    ask check "$T/$name.h5" || fail "$name: not sound"
     no_segments || fail "$name: segments are left over: $(segments)"
     echo "$name: $calls steps, ${mended:-0} ends mended"
 }

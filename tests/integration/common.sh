@@ -8,7 +8,7 @@ TOOLS=$ROOT/tests/tools
 
 fail() { echo "FAILED: $*"; exit 1; }
 skip() { echo "skipped: $*"; exit 77; }
-$PY -c 'import h5py' 2>/dev/null || skip "python3-h5py is not installed"
+$PY -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("h5py"))' || skip "python3-h5py is not installed"
 
 T=$(mktemp -d) || exit 1
 NAME=$(basename "$0" .sh)
@@ -31,10 +31,29 @@ cleanup() {
         echo "---- the end of spd's log:"
         tail -n 20 "$T/spd.log"
     fi
+    kill "$ASK" 2>/dev/null
     find /dev/shm -maxdepth 1 -name "*$S*" -delete 2>/dev/null
     rm -rf "$T"
 }
 trap cleanup EXIT
+
+# ask QUESTION...: of ask.py, which is up for as long as the test. Prints what it says, returns its status.
+mkfifo "$T/asked"
+"$PY" "$HERE/ask.py" "$T/asked" </dev/null >"$T/ask.log" 2>&1 &
+ASK=$!
+disown
+ask() {
+    local question reply=$T/reply.$BASHPID status
+    mkfifo "$reply"
+    question=$(IFS=$'\x1f'; printf '%s' "$reply"$'\x1f'"$PWD"$'\x1f'"$*")
+    kill -0 "$ASK" 2>/dev/null || fail "ask.py has ended: $(tail -n 1 "$T/ask.log")"
+    printf '%s\n' "${question//$'\n'/$'\x1e'}" >"$T/asked"
+    { read -r status; cat; } <"$reply"
+    rm "$reply"
+    return "$status"
+}
+# snippet ARG...: runs the Python on standard input, as "$PY - ARG..." does.
+snippet() { ask run "$(cat)" "$@"; }
 
 spctl() { "$SP_TEST_SPCTL" "$@"; }
 work() { (cd "$T/cwd" && exec "$SP_TEST_WORK" "$@"); }
@@ -61,10 +80,7 @@ ended() {
     for pid in "$@"; do wait "$pid" || fail "a program ended with status $?: $(tail -n 2 "$T"/out.*)"; done
 }
 
-reachable() {
-    $PY -c 'import socket, sys; s = socket.socket(socket.AF_UNIX); s.settimeout(1); s.connect(sys.argv[1])' \
-        "${1:-$T/run}/control" 2>/dev/null
-}
+reachable() { ask connect "${1:-$T/run}/control" >/dev/null; }
 
 # start_spd OPTION...: this test's spd, which answers when the function returns.
 start_spd() {
@@ -105,12 +121,7 @@ have_published() { (($(rank_files | wc -l) >= $1)); }
 published() { until_true 20 have_published "$1" || fail "$(rank_files | wc -l) rank files are published, not $1"; }
 
 # calls FILE REGION...: calls of each region over all ranks, on one line.
-calls() {
-    $PY "$TOOLS/check_profile.py" show "$1" | $PY -c '
-import json, sys
-regions = json.load(sys.stdin)["regions"]
-print(*(sum(rank["calls"] for rank in regions.get(name, {}).values()) for name in sys.argv[1:]))' "${@:2}"
-}
+calls() { ask calls "$@"; }
 
 # counts FILE N: does it hold what `work -n` makes: N x outer { left, right { deep } }?
 counts() {
@@ -120,14 +131,10 @@ counts() {
 }
 
 # metadata FILE KEY: an attribute of /metadata; lists one a line.
-metadata() {
-    $PY "$TOOLS/check_profile.py" show "$1" | $PY -c '
-import json, sys
-value = json.load(sys.stdin)["metadata"].get(sys.argv[1], "")
-print("\n".join(map(str, value)) if isinstance(value, list) else value)' "$2"
-}
+metadata() { ask metadata "$@"; }
 
-sound() { $PY "$TOOLS/check_profile.py" check "$1" 2>"$T/check" || fail "$1 is not sound: $(head -n 3 "$T/check")"; }
+sound() { ask check "$1" >"$T/check" || fail "$1 is not sound: $(head -n 3 "$T/check")"; }
+same() { ask same "$1" "$2" >"$T/same" || fail "$1 is not $2: $(head -n 3 "$T/same")"; }
 
 # merge OUT INPUT...: status 0 only. merge_lossy also takes 3 (done, and something was lost or mended).
 merge() {

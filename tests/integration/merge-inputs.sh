@@ -2,7 +2,6 @@
 # What is merged: any mix of inputs, each file once, one claim a rank; what cannot be read is named at once, or skipped.
 . "$(dirname "$0")/common.sh"
 F=$ROOT/tests/fixtures
-same() { $PY "$TOOLS/check_profile.py" same "$1" "$2" 2>"$T/same" || fail "$1 is not $2: $(head -n 3 "$T/same")"; }
 # refused STATUS WORDS ARGUMENT...: spctl merge ends so, says so, and leaves no output, no temporary and no other file.
 refused() {
     local want=$1 words=$2 status
@@ -60,7 +59,7 @@ cp "$F/v1-little_rank00002.spt" "$T/two.spt"
 work -r 7 -n 50 w >/dev/null 2>&1 || fail "the program failed"
 merge_lossy "$T/mix.h5" "$T/in" "$T/two.spt" "$S"
 [[ $(calls "$T/mix.h5" outer) == 50 ]] || fail "the session's calls are not there"
-ranks=$($PY "$TOOLS/check_profile.py" show "$T/mix.h5" | $PY -c 'import json, sys; print(*json.load(sys.stdin)["ranks"])')
+ranks=$(ask show "$T/mix.h5" | $PY -c 'import json, sys; print(*json.load(sys.stdin)["ranks"])')
 [[ $ranks == "0 1 2 3 7" ]] || fail "the mix holds ranks $ranks"
 names=$($PY -c 'import h5py, sys; print(*[n.decode() for n in h5py.File(sys.argv[1])["region_table/names"][()]], sep=",")' "$T/mix.h5")
 first=$($PY "$TOOLS/spt.py" dump "$F/v2-little_rank00000.spt" | $PY -c '

@@ -1,7 +1,6 @@
 #!/bin/bash
 # Ranks, regions and times: what is asked for and nothing else; windows that touch add up to the whole.
 . "$(dirname "$0")/common.sh"
-same() { $PY "$TOOLS/check_profile.py" same "$1" "$2" 2>"$T/same" || fail "$1 is not $2: $(head -n 3 "$T/same")"; }
 wrong() {
     local want=$1 words=$2 status
     shift 2
@@ -25,7 +24,7 @@ same "$T/whole.h5" "$T/schema3.h5"
 
 # kept OUT PYTHON: OUT holds just those calls of the whole for which the expression over r, n, s (ns of the run) is true.
 kept() {
-    $PY - "$TOOLS" "$T/whole.h5" "$1" "$2" <<'PYTHON' || fail "$1 does not hold what was asked for: $2"
+    snippet "$TOOLS" "$T/whole.h5" "$1" "$2" <<'PYTHON' || fail "$1 does not hold what was asked for: $2"
 import sys
 import numpy as np
 sys.path.insert(0, sys.argv[1])
@@ -71,7 +70,7 @@ for input in "$T/in" "$T/whole.h5" "$T/schema3.h5"; do
         kept "$T/part$i.h5" "${marks[i - 1]} <= s < ${marks[i]}"
         parts+=("$T/part$i.h5")
     done
-    $PY - "$T/whole.h5" "${parts[@]}" <<'PYTHON' || fail "$input: windows that touch do not add up to the whole"
+    snippet "$T/whole.h5" "${parts[@]}" <<'PYTHON' || fail "$input: windows that touch do not add up to the whole"
 import sys, h5py
 count = [len(h5py.File(name)["events/start_times"]) for name in sys.argv[1:]]
 sys.exit(count[0] != sum(count[1:]) or min(count) == 0 and sum(count[1:]) == 0)
@@ -84,7 +83,7 @@ kept "$T/head.h5" "s < $start and r in (0, 5) and n == 'outer'"
 merge "$T/window.h5" "$T/whole.h5" --from "$(seconds "$start")"
 same "$T/window.h5" "$T/rest.h5"
 # ids are those of the calls that are left
-$PY - "$T/window.h5" <<'PYTHON' || fail "ids of a window are not its own"
+snippet "$T/window.h5" <<'PYTHON' || fail "ids of a window are not its own"
 import sys, h5py
 with h5py.File(sys.argv[1]) as f: sys.exit(bool("call_ids" not in f["events"] or f["events/call_ids"][()].min() != 0))
 PYTHON

@@ -12,7 +12,7 @@ work -r 8 -n 500 -e open here >"$T/out.8" 2>&1
 spctl list --json >"$T/list" || fail "spctl list fails without spd"
 grep -qF "$S" "$T/list" || fail "spctl list does not show the session"
 merge "$T/file.h5" "$f"
-"$PY" "$TOOLS/check_profile.py" same "$f" "$T/file.h5" || fail "merge changed the calls"
+ask same "$f" "$T/file.h5" || fail "merge changed the calls"
 merge "$T/folder.h5" "$T/cwd"
 counts "$T/folder.h5" 40000
 merge_lossy "$T/session.h5" "$S"

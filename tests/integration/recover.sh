@@ -56,7 +56,7 @@ sound "$T/cut.h5"
 spctl recover --json "$ROOT/tests/fixtures/v1-big_rank00003.spt" -o "$T/v1.h5" >"$T/json" || fail "a sound trace loses something"
 $PY -c 'import json, sys; d = json.load(open(sys.argv[1])); assert d["losses"] == [] and d["calls"] == 139, d' "$T/json" ||
     fail "--json: $(tr -d '\n' <"$T/json")"
-$PY "$TOOLS/check_profile.py" same "$T/v1.h5" "$ROOT/tests/fixtures/v1-big_rank00003.spt" || fail "a recovered sound trace differs"
+ask same "$T/v1.h5" "$ROOT/tests/fixtures/v1-big_rank00003.spt" || fail "a recovered sound trace differs"
 spctl recover "$ROOT/tests/fixtures/cut.h5" -o "$T/none.spt" 2>"$T/log"
 [[ $? == 1 && ! -e $T/none.spt ]] || fail "a profile was recovered"
 grep -q 'skip-bad' "$T/log" || fail "nothing is said of what to do with a profile: $(tail -n 1 "$T/log")"
@@ -105,5 +105,5 @@ cp "$spool" "$T/$S/$name"
 printf 'XXXXXXXX' | dd of="$T/$S/$name" bs=1 seek=100 conv=notrunc status=none
 recovered 3
 counts "$T/spool.h5" 20000
-$PY "$TOOLS/check_profile.py" show "$T/spool.h5" | grep '"4"' >/dev/null || fail "the rank is lost with the first block"
+ask show "$T/spool.h5" | grep '"4"' >/dev/null || fail "the rank is lost with the first block"
 echo "$cuts cut traces, and a spool: $half calls of a half, $flipped of 80000 with three bad bytes, all without its first block"
