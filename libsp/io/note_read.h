@@ -19,7 +19,7 @@ struct sp__note {
     uint32_t pid;
     bool final, ended, died;
     uint64_t calls, threads, gaps;
-    struct sp__counters counters;                                          /* what was lost or mended, and no more of them */
+    struct sp__counters counters; /* what was lost or mended, and no more of them */
     int64_t clock_error_ns, birth_mono_ns, birth_realtime_ns, end_mono_ns; /* -1 unknown */
     char **deaths;
     size_t death_count;
