@@ -194,7 +194,7 @@ static void put_prose(const struct page *page, size_t from, size_t to)
 static void put_page(const struct page *page)
 {
     const struct lines *prose = &page->prose;
-    size_t options = section_at(prose, "OPTIONS"), first = 0, heading = 0;
+    size_t options = section_at(prose, "OPTIONS"), heading = 0;
     fputs(".TH ", page->out);
     for (const char *c = page->name; *c; c++)
         put_char(page, (char)toupper((unsigned char)*c));
@@ -216,8 +216,7 @@ static void put_page(const struct page *page)
     put_prose(page, 0, heading);
     fputs(".SH OPTIONS\n", page->out);
     put_options(page);
-    first = options < prose->count ? options : heading;
-    put_prose(page, heading, first);
+    put_prose(page, heading, options);
     put_prose(page, section_end(prose, options), prose->count);
     if (section_at(prose, "SEE ALSO") == prose->count)
         fprintf(page->out, ".SH SEE ALSO\n.BR %s (1)\n", page->program);

@@ -34,6 +34,10 @@ for verb in $verbs; do
     explained "spctl-$verb.1" "$(spctl "$verb" --help)"
     [[ $(spctl help "$verb") == "$(spctl "$verb" --help)" ]] || fail "spctl help $verb says something else than --help"
     page spctl.1 | grep -q "^ *$verb\( \|$\)" || fail "spctl(1) does not name $verb"
+    text=$(page "spctl-$verb.1")
+    while read -r heading; do
+        grep -qx "$heading" <<<"$text" || fail "spctl-$verb(1) lacks its section $heading"
+    done < <(sed -n 's/^= //p' "$ROOT/docs/man/spctl-$verb.1.txt" 2>/dev/null)
 done
 explained spd.1 "$("$SP_TEST_SPD" --help)"
 ((options > 60)) || fail "only $options options were found"
