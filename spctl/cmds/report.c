@@ -172,7 +172,7 @@ static const struct option options[] = {
 const struct verb verb_report = {
     .name = "report",
     .operands = "FILE|SESSION|DIR...",
-    .summary = "print the table of regions, or the tree of calls",
+    .summary = "print the table of regions or the tree of calls, or write a page to look at",
     .about =
         "One line per region over all ranks: calls, total time, exclusive time (less that of the regions called\n"
         "from it), mean, shortest and longest call, its share of all exclusive time, on how many ranks it was, and\n"

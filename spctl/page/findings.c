@@ -99,8 +99,8 @@ static void find_uneven(const struct findings *findings)
                  scope->rank_count, most, balance->slowest);
         else
             find(findings, "uneven", (int64_t)i, balance->slowest,
-                 "%s is uneven: rank %" PRIu32 " spends %s in it, %.1f times the mean of %s.", line->region,
-                 balance->slowest, most, balance->ratio, average);
+                 "%s is uneven: rank %" PRIu32 " spends %s%s in it, %.1f times the mean of %s.", line->region,
+                 balance->slowest, most, scope->exclusive ? " of exclusive time" : "", balance->ratio, average);
     }
 }
 
