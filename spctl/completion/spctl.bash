@@ -18,7 +18,7 @@ _spctl_values() {
     *DIR*) COMPREPLY=($(compgen -d -- "$cur")) ;;
     *FILE* | OUT*) COMPREPLY=($(compgen -f -- "$cur")) ;;
     *'|'*) COMPREPLY=($(compgen -W "${kind//|/ }" -- "$cur")) ;;
-    *) COMPREPLY=($(compgen -W "$("$@" --help 2>/dev/null | sed -n "s/^.*$name $kind  *//p" | sed -n '/, .* or /s/,\| or/ /gp')" -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W "$("$@" --help 2>/dev/null | sed -n "s/^.*$name $kind  *//p" | sed -n '/, .* or /s/,\| or\| to / /gp')" -- "$cur")) ;;
     esac
 }
 
