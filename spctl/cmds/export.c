@@ -178,6 +178,7 @@ const struct verb verb_export = {
         "control characters of names stand as \\x3b and the like, a backslash as \\\\. A call that had not ended is "
         "in\n"
         "none of them. Statistics without events (SP_MODE=stats) become openmetrics alone.\n"
+        "With --regions, depth and exclusive time are among the regions taken: that of the others is their callers'.\n"
         "A file named by -o is replaced whole or not at all.\n"
         "Exit status 3 when calls were dropped while recording or are missing: each is said on stderr.",
     .options = options,
