@@ -220,9 +220,10 @@ static int merge(const struct plan *plan, const char *command, struct ended *end
         if (ran && status_of(ended) != 0)
             say("%s ended with status %d and recorded nothing", command, status_of(ended));
         else if (ran)
-            say("%s recorded nothing: it has to be linked with libsp and to call sp_init%s%s", command,
+            say("%s recorded nothing: it has to be linked with libsp and to call sp_init%s%s%s", command,
                 functions_option ? ", or to be compiled with -finstrument-functions" : "",
-                mpi_option ? ", or to be an MPI program" : "");
+                mpi_option ? ", or to be an MPI program" : "",
+                functions_option || mpi_option ? "" : "; --mpi and --functions record programs that do not");
     } else if (status < 0) {
         say("%s", error.text);
     } else {
