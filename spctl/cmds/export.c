@@ -123,6 +123,8 @@ static int run(const struct arguments *arguments)
     const struct export_format *format = format_name ? export_find(format_name) : NULL;
     sp_inputs *inputs;
     sp_error error = {0};
+    if (output && strcmp(output, "-") == 0)
+        output = NULL;
     if (!format) {
         say("%s%s: wanted is --format %s", format_name ? "there is no format " : "the format is missing",
             format_name ? format_name : "", export_names);
@@ -150,7 +152,7 @@ out:
 
 static const struct option options[] = {
     {'f', "format", "chrome|speedscope|csv|json|folded|openmetrics", "what to write, see above", &format_name},
-    {'o', "output", "FILE", "where to; without it on standard output", &output},
+    {'o', "output", "FILE", "where to; without it, or as -, on standard output", &output},
     SELECTION_OPTIONS(selected),
     {'j', "json", NULL, "print JSON about the file that was written", &as_json},
     {0, NULL, NULL, NULL, NULL}};

@@ -40,6 +40,10 @@ assert table == {"0/halo": [20, 900, 1, 99], "0/solve": [1000, 5000000, 4000, 90
 spctl export "$F/aggregate.h5" -f csv -o "$T/a.csv" 2>"$T/said" && fail "calls of a profile without events"
 grep -q 'aggregate.h5.*openmetrics' "$T/said" && [[ ! -e $T/a.csv ]] || fail "without events: $(<"$T/said")"
 
+# "-" is standard output, not a file of that name
+(cd "$T" && spctl export "$F/schema1.h5" -f csv -o - | cmp -s - <(spctl export "$F/schema1.h5" -f csv) && [[ ! -e ./- ]]) ||
+    fail "-o - is not standard output"
+
 # Times from one end of the clock to the other, threads that overlap and are not told apart, names that need escaping
 cat >"$T/odd.json" <<'JSON'
 {"rank": 7, "regions": [
