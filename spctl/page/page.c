@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "balance.h"
@@ -30,7 +31,9 @@ static bool is_page(const char *path)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT;
-    ssize_t length = read(fd, start, sizeof start - 1);
+    struct stat info;
+    bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode); /* an empty FIFO reads as an empty file */
+    ssize_t length = regular ? read(fd, start, sizeof start - 1) : -1;
     close(fd);
     return length == 0 || (length > 0 && strcasecmp(start, PAGE_DOCTYPE) == 0);
 }
