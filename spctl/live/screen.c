@@ -91,6 +91,16 @@ static void draw(void)
     fputs("\033[J", stdout);
 }
 
+/* Nobody reads any more, or there is no room: ends as a write to a closed pipe would. */
+static void end_unless_written(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return;
+    screen_end();
+    say("cannot write to standard output: %s", strerror(errno));
+    exit(END_FAILED);
+}
+
 void screen_show(void)
 {
     if (fclose(stream) != 0)
@@ -101,12 +111,7 @@ void screen_show(void)
         fputs(text, stdout);
     free(text);
     text = NULL;
-    /* Nobody reads any more: ends as a write to a closed pipe would. */
-    if (fflush(stdout) != 0) {
-        screen_end();
-        say("cannot write to standard output: %s", strerror(errno));
-        exit(END_FAILED);
-    }
+    end_unless_written();
 }
 
 static void sleep_until(int64_t end)
@@ -119,6 +124,7 @@ static void sleep_until(int64_t end)
 enum screen_next screen_wait(int64_t ns)
 {
     int64_t end = (int64_t)sp__clock_mono() + ns;
+    end_unless_written(); /* also what was printed without screen_show */
     if (!terminal) {
         sleep_until(end);
         return SCREEN_READ;

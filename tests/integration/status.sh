@@ -67,6 +67,11 @@ for before, after in zip(readings, readings[1:]):
     made, rate = after["calls"] - before["calls"], after["calls_per_s"] * after["interval_ns"] / 1e9
     assert made > 0 and abs(made - rate) < 1, (made, rate)
 PYTHON
+for about in "$S" ""; do
+    timeout 60 "$SP_TEST_SPCTL" status $about --json --watch --interval 0.1 >/dev/full 2>"$T/full"
+    end=$?
+    ((end == 1)) && grep -q 'standard output: No space' "$T/full" || fail "--watch of '$about' on a full disk: $end: $(cat "$T/full")"
+done
 timeout 60 "$SP_TEST_SPCTL" status "$S" --watch --interval 0.1 | head -n 20 >"$T/watch"
 (($(grep -c "^session $S: 5 ranks" "$T/watch") >= 2)) && ! grep -q $'\033' "$T/watch" || fail "--watch in a pipe: $(cat "$T/watch")"
 
