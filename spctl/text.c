@@ -65,6 +65,13 @@ static size_t escape(int32_t point, char *ret, size_t size)
     return (size_t)length;
 }
 
+/* Control characters, and what is invisible or turns the rest of a line round: the same as in a page. */
+static bool hidden(int32_t point)
+{
+    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c || (point >= 0x200b && point <= 0x200f) ||
+           (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x2069) || point == 0xfeff;
+}
+
 static char *copy(const char *s, bool escape_controls)
 {
     char *ret = malloc(6 * strlen(s) + 8); /* a byte takes at most four, two bytes six; snprintf writes a NUL */
@@ -77,7 +84,7 @@ static char *copy(const char *s, bool escape_controls)
         if (point < 0) {
             memcpy(out, replacement, 3);
             out += 3;
-        } else if (escape_controls && (point < 0x20 || (point >= 0x7f && point < 0xa0))) {
+        } else if (escape_controls && hidden(point)) {
             out += escape(point, out, 8);
         } else {
             memcpy(out, from, (size_t)(s - from));

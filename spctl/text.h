@@ -14,8 +14,8 @@ size_t text_width(const char *s);
 /* What begins at this column or, where a character stands across it, after that one, with what combines with it. */
 const char *text_skip(const char *s, size_t columns);
 
-/* A copy without anything that moves a cursor: control characters as \n, \t, \x1b or \u0085, bad bytes as U+FFFD.
- * NULL when out of memory. */
+/* A copy without anything that moves a cursor, turns what follows round or cannot be seen: such characters as \n, \t,
+ * \x1b, \u0085 or \u202e, bad bytes as U+FFFD. NULL when out of memory. */
 char *text_clean(const char *s);
 
 /* A copy in which only bad bytes changed: U+FFFD. NULL when out of memory. */

@@ -73,9 +73,9 @@ static void names_cannot_move_the_cursor(void **state)
     struct table *table = table_create(columns, 3);
     table_cell(table, "%s", "a\nb\tc\x1b[2J\x7f");
     table_cell(table, "1");
-    table_cell(table, "%s", "\xc2\x85\xff");
+    table_cell(table, "%s", "\xc2\x85\xff\xe2\x80\xae\xef\xbb\xbf\xd7\x90");
     char *text = printed(table);
-    assert_non_null(strstr(text, "a\\nb\\tc\\x1b[2J\\x7f  1  \\u0085\xef\xbf\xbd\n"));
+    assert_non_null(strstr(text, "a\\nb\\tc\\x1b[2J\\x7f  1  \\u0085\xef\xbf\xbd\\u202e\\ufeff\xd7\x90\n"));
     free(text);
 }
 
