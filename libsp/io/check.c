@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "format.h"
+#include "look.h"
 #include "trace_file.h"
 
 enum { TOLD_MOST = 1000, SLICE = 4096 };
@@ -71,6 +72,12 @@ static int check_block(struct sp__checking *c, struct sp__trace_file *file, cons
                 snprintf(place, sizeof place, "byte %" PRIu64, end_at + i * 8);
                 sp__check_found(c, place, "region \"%.200s\": a call ends at %" PRId64 ", before its start %" PRId64,
                                 region->name, columns->end[i], columns->start[i]);
+            } else if (!sp__call_sound(columns->start[i], columns->end[i])) {
+                snprintf(place, sizeof place, "byte %" PRIu64, end_at + i * 8);
+                sp__check_found(c, place,
+                                "region \"%.200s\": a call's duration does not fit into 64 bits: it goes from %" PRId64
+                                " to %" PRId64,
+                                region->name, columns->start[i], columns->end[i]);
             }
             last = columns->start[i];
         }

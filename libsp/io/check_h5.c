@@ -10,6 +10,7 @@
 #include "check.h"
 #include "h5_tables.h"
 #include "inputs.h"
+#include "look.h"
 #include "nesting.h"
 
 enum { SLICE = 8192, NEST_BYTES = 32 << 20 };
@@ -87,6 +88,10 @@ static void check_slice(struct scan *s, struct going *row, uint64_t at, size_t n
         if (end[i] < start[i])
             found_at(s, row, SP__H5_ENDS, at + i, "a call ends at %" PRId64 ", before its start %" PRId64, end[i],
                      start[i]);
+        else if (!sp__call_sound(start[i], end[i]))
+            found_at(s, row, SP__H5_ENDS, at + i,
+                     "a call's duration does not fit into 64 bits: it goes from %" PRId64 " to %" PRId64, start[i],
+                     end[i]);
         row->last = start[i];
         int64_t thread = s->has[SP__H5_THREADS] ? v[SP__H5_THREADS][i] : -1;
         if (thread != row->thread && thread != -1) {

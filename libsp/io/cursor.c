@@ -90,10 +90,11 @@ static int disorder(const struct stream *stream, const struct sp__calls *calls, 
 {
     int64_t last = stream->at ? stream->last : INT64_MIN;
     size_t n = 0;
-    while (n < count && calls->start[n] >= last && calls->end[n] >= calls->start[n])
+    while (n < count && calls->start[n] >= last && sp__call_sound(calls->start[n], calls->end[n]))
         last = calls->start[n++];
-    const char *what = n < count && calls->end[n] < calls->start[n] ? "it ends before it starts"
-                                                                    : "it starts before the call that stands before it";
+    const char *what = n == count || calls->start[n] < last ? "it starts before the call that stands before it"
+                       : calls->end[n] < calls->start[n]    ? "it ends before it starts"
+                                                            : "its duration does not fit into 64 bits";
     char place[128];
     snprintf(place, sizeof place, "call %llu of region %.64s", (unsigned long long)(stream->at + n),
              stream->source->rows[stream->row].name);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "h5_events.h"
+#include "look.h"
 
 enum { WALK = 2048 };
 
@@ -164,6 +165,10 @@ static int check_order(struct sp__h5_events *events, const struct sp__h5_row *ro
         if (end[i] < start[i])
             return fault(events, row, SP__H5_ENDS, first + i, error,
                          "a call ends at %" PRId64 ", before its start %" PRId64, end[i], start[i]);
+        if (!sp__call_sound(start[i], end[i]))
+            return fault(events, row, SP__H5_ENDS, first + i, error,
+                         "a call's duration does not fit into 64 bits: it goes from %" PRId64 " to %" PRId64, start[i],
+                         end[i]);
         last = start[i];
     }
     return 0;

@@ -88,9 +88,13 @@ WIDE struct sp__sums look_wide(const int64_t *start, const int64_t *end, size_t 
 
 struct sp__sums sp__look(const int64_t *start, const int64_t *end, size_t count, int64_t before)
 {
+    struct sp__sums sums;
 #ifdef __x86_64__
     if (count > WIDTH && __builtin_cpu_supports("avx2"))
-        return look_wide(start, end, count, before);
+        sums = look_wide(start, end, count, before);
+    else
 #endif
-    return look_at_each(start, end, count, before);
+        sums = look_at_each(start, end, count, before);
+    sums.bad = sums.bad || sums.least < 0; /* a duration that does not fit has wrapped round */
+    return sums;
 }

@@ -17,4 +17,10 @@ struct sp__sums {
 /* `before` is the start of the call before the block, INT64_MIN where there is none. */
 struct sp__sums sp__look(const int64_t *start, const int64_t *end, size_t count, int64_t before);
 
+/* Whether a call may be: it does not end before it starts, and its duration is a number of 64 bits. */
+static inline bool sp__call_sound(int64_t start, int64_t end)
+{
+    return end >= start && (start >= 0 || end <= INT64_MAX + start);
+}
+
 #endif

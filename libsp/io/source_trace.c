@@ -66,6 +66,10 @@ static int out_of_order(struct sp__source *source, const struct block *block, ui
                         "starts do not ascend: %" PRId64 " after %" PRId64, starts[i], last);
     }
     snprintf(place, sizeof place, "byte %" PRIu64, end_at);
+    if (ends[i] >= starts[i])
+        return sp__fail(error, SP_ERR_TRACE_FORMAT, 0, source->path, place,
+                        "a call's duration does not fit into 64 bits: it goes from %" PRId64 " to %" PRId64, starts[i],
+                        ends[i]);
     return sp__fail(error, SP_ERR_TRACE_FORMAT, 0, source->path, place,
                     "a call ends at %" PRId64 ", before its start %" PRId64, ends[i], starts[i]);
 }
@@ -83,7 +87,7 @@ static int read_block(struct sp__source *source, struct block *block, uint64_t f
     int64_t last = first && first == block->next ? block->last : INT64_MIN;
     bool bad = sp__look(starts, ends, count, last).bad;
     for (size_t i = 0; bad && i < count; i++) {
-        if (starts[i] < last || ends[i] < starts[i])
+        if (starts[i] < last || !sp__call_sound(starts[i], ends[i]))
             return out_of_order(source, block, first, i, starts, ends, last, error);
         last = starts[i];
     }

@@ -9,13 +9,13 @@
 #include "io/look.h"
 
 enum { MOST = 19 };
-enum oddity { NONE, FALLS, ENDS_EARLY, TIES, TIES_IN_ORDER, LONGEST, SHORTEST, ODDITIES };
+enum oddity { NONE, FALLS, ENDS_EARLY, TIES, TIES_IN_ORDER, LONGEST, SHORTEST, TOO_LONG, ODDITIES };
 
 static struct sp__sums expected(const int64_t *start, const int64_t *end, size_t count)
 {
     struct sp__sums sums = {.least = INT64_MAX, .last = INT64_MIN};
     for (size_t i = 0; i < count; i++) {
-        int64_t duration = end[i] - start[i];
+        int64_t duration = (int64_t)((uint64_t)end[i] - (uint64_t)start[i]);
         sums.bad = sums.bad || duration < 0 || (i && start[i] < start[i - 1]);
         sums.ties = sums.ties || (i && start[i] == start[i - 1] && end[i] > end[i - 1]);
         sums.total += (uint64_t)duration;
@@ -45,11 +45,14 @@ static void a_call_is_seen_wherever_it_stands(void **state)
                     start[at] = start[at - 1], end[at] = end[at - 1] + (odd == TIES ? 1 : -1);
                 else if (odd == LONGEST)
                     end[at] = INT64_MAX;
+                else if (!at && odd == TOO_LONG)
+                    start[at] = -1, end[at] = INT64_MAX;
                 else if (odd == SHORTEST)
                     end[at] = start[at];
                 struct sp__sums sums = sp__look(start, end, count, INT64_MIN), want = expected(start, end, count);
                 assert_int_equal(sums.bad, want.bad);
-                assert_int_equal(want.bad, odd == ENDS_EARLY || (at && odd == FALLS));
+                assert_int_equal(want.bad, odd == ENDS_EARLY || (at ? odd == FALLS : odd == TOO_LONG));
+                assert_int_equal(sp__call_sound(start[at], end[at]), odd != ENDS_EARLY && (at || odd != TOO_LONG));
                 assert_true(sp__look(start, end, count, start[0] + 1).bad);
                 if (want.bad)
                     continue;
