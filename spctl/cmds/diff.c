@@ -103,6 +103,12 @@ static int compare(struct loaded loaded[2], const struct comparison_wanted *want
         say("%s", error.text);
         return END_FAILED;
     }
+    if (threshold && c.no_p95 && metrics && strcmp(metrics, "p95") == 0) {
+        say("there are statistics without calls (SP_MODE=stats), whose p95 is unknown: there is nothing to compare; "
+            "name another --metric");
+        comparison_finish(&c);
+        return END_FAILED;
+    }
     if (threshold && c.together == 0) { /* a gate that lets everything pass is none */
         say("%s and %s have no region in common: there is nothing to compare", names[0], names[1]);
         comparison_finish(&c);

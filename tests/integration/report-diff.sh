@@ -65,6 +65,8 @@ spctl diff $a "$ROOT/tests/fixtures/cut-at-643.spt" --threshold 5% >out 2>said
 [[ $? == 1 && ! -s out ]] && grep -q 'byte 464: truncated' said || fail "a damaged input: $(cat out said)"
 spctl diff $a "$ROOT/tests/fixtures/aggregate.h5" >out 2>said || fail "statistics without calls are not compared: $(cat said)"
 grep -q 'p95 is unknown' said || fail "nobody says that there is no p95: $(cat said)"
+spctl diff "$ROOT/tests/fixtures/aggregate.h5" "$ROOT/tests/fixtures/aggregate.h5" --threshold 5% --metric p95 >out 2>said
+[[ $? == 1 && ! -s out ]] && grep -q 'nothing to compare' said || fail "a gate on p95 without calls: $(cat out said)"
 wrong() {
     local words=$1
     shift
