@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -120,6 +121,8 @@ struct sp__clock_map {
     wide slope_after;
     int64_t error_ns;
     unsigned breaks;
+    _Atomic(size_t) *near; /* the stretch of the last answer, where the next one mostly is too; relaxed: any will do */
+    _Atomic(size_t) near_is;
 };
 
 static int by_ticks(const void *left, const void *right)
@@ -167,9 +170,13 @@ static wide slope_between(const struct sp__anchor *from, const struct sp__anchor
 /* ticks x slope in ns, at most INT64_MAX. */
 static int64_t scaled(uint64_t ticks, wide slope)
 {
-    if (slope != 0 && ticks > ~(wide)0 / slope)
+    wide ns;
+    if (!(slope >> 64)) /* one multiplication; a division of this width costs more than all the rest */
+        ns = ((wide)(uint64_t)slope * ticks) >> SLOPE_BITS;
+    else if (ticks > ~(wide)0 / slope)
         return INT64_MAX;
-    wide ns = (slope * ticks) >> SLOPE_BITS;
+    else
+        ns = (slope * ticks) >> SLOPE_BITS;
     return ns > (wide)INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
 
@@ -319,6 +326,7 @@ int sp__clock_map_create(struct sp__clock_map **ret, uint32_t clock, const struc
     if (!map)
         return -ENOMEM;
     map->clock = clock;
+    map->near = &map->near_is;
     int error = clock == SP__CLOCK_TSC ? build(map, anchors, count) : 0;
     if (error) {
         sp__clock_map_destroy(map);
@@ -349,13 +357,18 @@ int64_t sp__clock_map_ns(const struct sp__clock_map *map, uint64_t ticks)
     }
     if (ticks >= a[last].ticks)
         return add(a[last].mono_ns, scaled(ticks - a[last].ticks, map->slope_after));
-    size_t low = 0, high = last; /* a[low].ticks <= ticks < a[high].ticks */
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (a[middle].ticks <= ticks)
-            low = middle;
-        else
-            high = middle;
+    size_t low = atomic_load_explicit(map->near, memory_order_relaxed), high = low + 1;
+    if (a[low].ticks > ticks || ticks >= a[high].ticks) {
+        low = 0;
+        high = last; /* a[low].ticks <= ticks < a[high].ticks */
+        while (high - low > 1) {
+            size_t middle = low + (high - low) / 2;
+            if (a[middle].ticks <= ticks)
+                low = middle;
+            else
+                high = middle;
+        }
+        atomic_store_explicit(map->near, low, memory_order_relaxed);
     }
     int64_t ns = add(a[low].mono_ns, scaled(ticks - a[low].ticks, map->stretches[low].slope));
     return ns < a[high].mono_ns ? ns : a[high].mono_ns;
