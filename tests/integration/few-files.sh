@@ -12,7 +12,7 @@ RANKS=200 N=50
 SPD=$!
 until_true 10 spd_answers || fail "spd did not come up: $(tail -n 1 "$T/spd.log")"
 
-ask() { # KEY: of spd's status; "aside": how many segments wait
+status_of() { # KEY: of spd's status; "aside": how many segments wait
     $PY - "$T/run/control" "$1" <<'PYTHON'
 import json, socket, sys
 s = socket.socket(socket.AF_UNIX)
@@ -29,8 +29,8 @@ else:
     print(status[sys.argv[2]])
 PYTHON
 }
-served_first() { [[ $(ask served) == "0 1 2 3 4" ]]; }
-none_left() { [[ $(ask ranks) == 0 ]]; }
+served_first() { [[ $(status_of served) == "0 1 2 3 4" ]]; }
+none_left() { [[ $(status_of ranks) == 0 ]]; }
 
 export SP_RING=1024
 hold
@@ -39,18 +39,18 @@ for ((i = 0; i < 5; i++)); do
     launch "$i" -r "$i" -n $N -e wait work
     programs+=($!)
 done
-until_true 20 served_first || fail "spd serves the ranks $(ask served), not the first five"
+until_true 20 served_first || fail "spd serves the ranks $(status_of served), not the first five"
 for ((; i < RANKS; i++)); do
     launch "$i" -r "$i" -n $N -e wait work
     programs+=($!)
 done
 made $RANKS
 
-most=$(ask ranks_most)
+most=$(status_of ranks_most)
 ((most >= 8 && most < 32)) || fail "spd thinks that 64 files are enough for $most ranks"
-full() { (($(ask ranks) == most && $(ask aside) > 0)); }
-until_true 10 full || fail "spd serves $(ask ranks) ranks of at most $most, $(ask aside) wait for a reason"
-served=$(ask served)
+full() { (($(status_of ranks) == most && $(status_of aside) > 0)); }
+until_true 10 full || fail "spd serves $(status_of ranks) ranks of at most $most, $(status_of aside) wait for a reason"
+served=$(status_of served)
 [[ $served == "0 1 2 3 4 "* ]] || fail "those that were served first are not served any more: $served"
 (($(grep -c 'no descriptors left' "$T/spd.log") == 1)) || fail "spd said $(grep -c 'no descriptors left' "$T/spd.log") times that it has no descriptors left"
 
@@ -75,7 +75,7 @@ spent=$(($(awk '{print $14 + $15}' "/proc/$SPD/stat") - before))
 spctl flush "$S" >"$T/flush" 2>&1 || fail "flush: $(tail -n 1 "$T/flush")"
 release
 ended "${programs[@]}"
-until_true 30 none_left || fail "spd still serves the ranks $(ask served)"
+until_true 30 none_left || fail "spd still serves the ranks $(status_of served)"
 stop_spd
 until_true 10 no_segments || fail "segments stay: $(segments | head -n 3)"
 merge "$T/out.h5" "$S"

@@ -2,7 +2,7 @@
 # Threads of C11, and threads that end in all ways or not at all: exact counts, parents of their own, and in
 # thread_table the name, the times and the CPU time that each thread read from its own clocks.
 . "$(dirname "$0")/common.sh"
-ask() { echo "$@" >>"$T/questions"; }
+question() { echo "$@" >>"$T/questions"; }
 run() { # KIND [PREFIX]: in a session of its own
     (cd "$T/cwd" && SP_SESSION=$S-${2:-$1} exec "$SP_TEST_THREAD_KINDS" "$1" "${2:-$1}" "$T/truth.${2:-$1}") \
         >"$T/out.$1" 2>&1 8>&- || fail "$1: status $?: $(tail -n 2 "$T/out.$1")"
@@ -11,8 +11,8 @@ expect() { # KIND THREADS ended|alive|-
     local n=$(($2 * 2000))
     [[ -e $T/$1.h5 ]] || spctl merge "$S-$1" -o "$T/$1.h5" >"$T/merge" 2>&1 ||
         fail "spctl merge $S-$1: $(tail -n 1 "$T/merge")"
-    ask around "$T/$1.h5" "outer=$n@-" "inner=$n@outer" "leaf=$n@inner"
-    [[ $3 == - ]] || ask "$3" "$T/$1.h5" "$T/truth.${1%-now}"
+    question around "$T/$1.h5" "outer=$n@-" "inner=$n@outer" "leaf=$n@inner"
+    [[ $3 == - ]] || question "$3" "$T/$1.h5" "$T/truth.${1%-now}"
 }
 start_spd
 run c11
