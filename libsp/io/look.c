@@ -28,6 +28,7 @@ static struct sp__sums look_at_each(const int64_t *start, const int64_t *end, si
 /* What the oldest processors of this kind lack. */
 enum { WIDTH = 4 };
 typedef int64_t lanes __attribute__((vector_size(WIDTH * sizeof(int64_t))));
+typedef uint64_t wrapping __attribute__((vector_size(WIDTH * sizeof(int64_t))));
 #define WIDE static __attribute__((target("avx2")))
 
 static inline __attribute__((always_inline, target("avx2"))) lanes at(const int64_t *from)
@@ -56,16 +57,17 @@ static void join(struct sp__sums *all, const struct sp__sums *more)
 WIDE struct sp__sums look_wide(const int64_t *start, const int64_t *end, size_t count, int64_t before)
 {
     struct sp__sums sums = look_at_each(start, end, 1, before), rest;
-    lanes bad = {0}, ties = {0}, total = {0}, least = {0}, most = {0}, last = {0};
+    lanes bad = {0}, ties = {0}, least = {0}, most = {0}, last = {0};
+    wrapping total = {0};
     least += INT64_MAX;
     last += INT64_MIN;
     size_t i = 1;
     for (; i + WIDTH <= count; i += WIDTH) {
         lanes s = at(start + i), e = at(end + i), s_before = at(start + i - 1), e_before = at(end + i - 1);
-        lanes duration = e - s;
+        lanes duration = (lanes)((wrapping)e - (wrapping)s);
         bad |= (s < s_before) | (e < s);
         ties |= (s == s_before) & (e > e_before);
-        total += duration;
+        total += (wrapping)duration;
         least = choose(duration < least, duration, least);
         most = choose(duration > most, duration, most);
         last = choose(e > last, e, last);
@@ -75,7 +77,7 @@ WIDE struct sp__sums look_wide(const int64_t *start, const int64_t *end, size_t 
     for (int k = 0; k < WIDTH; k++) {
         struct sp__sums one = {.bad = bad[k] != 0,
                                .ties = ties[k] != 0,
-                               .total = (uint64_t)total[k],
+                               .total = total[k],
                                .least = least[k],
                                .most = most[k],
                                .last = last[k]};
